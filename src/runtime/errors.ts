@@ -1,0 +1,80 @@
+// Every error we raise ourselves: one class, and one table that says of each code whether trying again can
+// help and what to do. The error pages of the docs are made from this table.
+
+export const errorTable = {
+  CONFIG_INVALID: {
+    retryable: false,
+    remedy: "Correct the keys named in the message; `forecastnet config check` runs the same checks.",
+  },
+  TOPIC_MISSING: {
+    retryable: false,
+    remedy: "Create the topic, or set kafka.createTopics so that the worker creates its own.",
+  },
+  TOPIC_UNFIT: {
+    retryable: false,
+    remedy: "Change the topic's partition count or settings to what the message asks for.",
+  },
+  PARTITION_LOST: {
+    retryable: false,
+    remedy: "Nothing, when a rebalance moved the partition. Otherwise two fleets share one consumer group.",
+  },
+  BROKER_UNREACHABLE: {
+    retryable: true,
+    remedy: "Check kafka.brokers, the network and the broker; the worker keeps trying.",
+  },
+  RECORD_TOO_LARGE: {
+    retryable: false,
+    remedy: "Raise max.message.bytes of the topic named, or make the record smaller (history, horizon).",
+  },
+  STATE_CORRUPT: {
+    retryable: false,
+    remedy: "The state topic holds a record this version cannot read. Check who else writes to it.",
+  },
+  REGISTRY_UNREACHABLE: {
+    retryable: true,
+    remedy: "Check registry.url and its credentials; decoding waits until the registry answers.",
+  },
+  SHUTDOWN_FORCED: {
+    retryable: false,
+    remedy: "The worker could not settle within its grace period. Raise worker.graceMs if this repeats.",
+  },
+  LOG_FAILED: {
+    retryable: false,
+    remedy: "The log refused in a way that a retry cannot mend; the cause says why. Restart the worker.",
+  },
+} as const satisfies Record<string, { retryable: boolean; remedy: string }>;
+
+export type ErrorCode = keyof typeof errorTable;
+
+export class ForecastnetError extends Error {
+  readonly code: ErrorCode;
+  readonly retryable: boolean;
+  readonly context: Readonly<Record<string, unknown>>;
+
+  constructor(
+    code: ErrorCode,
+    message: string,
+    details: { readonly cause?: unknown; readonly context?: Readonly<Record<string, unknown>> } = {},
+  ) {
+    super(message, details.cause === undefined ? undefined : { cause: details.cause });
+    this.name = "ForecastnetError";
+    this.code = code;
+    this.retryable = errorTable[code].retryable;
+    this.context = details.context ?? {};
+  }
+
+  get remedy(): string {
+    return errorTable[this.code].remedy;
+  }
+}
+
+/** Another member of the group owns the partition now; what was not committed will be done there. */
+export class PartitionLostError extends ForecastnetError {
+  constructor(partition: number, why: string, cause?: unknown) {
+    super("PARTITION_LOST", `partition ${partition} is no longer ours: ${why}`, {
+      cause,
+      context: { partition },
+    });
+    this.name = "PartitionLostError";
+  }
+}
