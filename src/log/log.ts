@@ -101,6 +101,7 @@ export interface Membership {
 }
 
 export interface Log {
+  /** What is known of those of the topics that exist. */
   describeTopics(topics: readonly string[]): Promise<readonly TopicFacts[]>;
   createTopics(specs: readonly TopicSpec[]): Promise<void>;
   join(subscription: Subscription, lane: Lane): Promise<Membership>;

@@ -34,6 +34,11 @@ export const errorTable = {
     retryable: true,
     remedy: "Check registry.url and its credentials; decoding waits until the registry answers.",
   },
+  REGISTRY_REFUSED: {
+    retryable: false,
+    remedy:
+      "The registry answered no: check registry.username and its password, and the subject's compatibility.",
+  },
   SHUTDOWN_FORCED: {
     retryable: false,
     remedy: "The worker could not settle within its grace period. Raise worker.graceMs if this repeats.",

@@ -1,0 +1,21 @@
+// The version of the product, as package.json states it.
+
+import { readFileSync } from "node:fs";
+
+/** package.json lies above both src/ and dist/src/. */
+export function productVersion(): string {
+  for (let folder = new URL(".", import.meta.url); ; folder = new URL("..", folder)) {
+    const text = readPackage(new URL("package.json", folder));
+    if (text !== null) return (JSON.parse(text) as { version: string }).version;
+    if (folder.pathname === "/") throw new Error("package.json is missing from the installation");
+  }
+}
+
+function readPackage(url: URL): string | null {
+  try {
+    return readFileSync(url, "utf8");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
+    throw error;
+  }
+}

@@ -1,0 +1,38 @@
+// The shape of an Avro schema as JSON, and the names in it. Knows nothing of bytes.
+
+export type AvroSchema = string | readonly AvroSchema[] | AvroDefinition;
+
+export interface AvroDefinition {
+  readonly type: AvroSchema;
+  readonly name?: string;
+  readonly namespace?: string;
+  readonly doc?: string;
+  readonly logicalType?: string;
+  readonly fields?: readonly AvroField[];
+  readonly items?: AvroSchema;
+  readonly values?: AvroSchema;
+  readonly symbols?: readonly string[];
+  readonly size?: number;
+  readonly default?: unknown;
+  /** Ours: the record travels as text headers, each named by this prefix and the field. */
+  readonly headerPrefix?: string;
+}
+
+export interface AvroField {
+  readonly name: string;
+  readonly type: AvroSchema;
+  readonly doc?: string;
+  readonly default?: unknown;
+}
+
+/** A name with its namespace; a name with a dot carries its own. */
+export function fullName(name: string, namespace: string): string {
+  return name.includes(".") || namespace === "" ? name : `${namespace}.${name}`;
+}
+
+/** The namespace in force inside a definition met in `outer`. */
+export function namespaceOf(definition: AvroDefinition, outer: string): string {
+  const dot = definition.name?.lastIndexOf(".") ?? -1;
+  if (definition.name !== undefined && dot >= 0) return definition.name.slice(0, dot);
+  return definition.namespace ?? outer;
+}

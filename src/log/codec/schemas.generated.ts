@@ -1,0 +1,1074 @@
+// Made from schemas/*.avsc and schemas/history/ by `npm run generate`. Do not edit.
+
+import type { AvroSchema } from "./avro-schema.ts";
+
+/** Why and from where an input record was set aside. A dead letter keeps the original key, value and headers untouched, so that it can be sent again; these fields travel as further headers, each as text, named by headerPrefix and the field. */
+export interface DeadLetterRecord {
+  /** The topic the record was read from. */
+  readonly topic: string;
+  /** Its partition. */
+  readonly partition: number;
+  /** Its offset. */
+  readonly offset: number;
+  /** When the record was written, as the log tells it; in the header as milliseconds since the epoch. */
+  readonly time: number;
+  /** Why it was set aside: one word of a fixed list, to count by. */
+  readonly reason: string;
+  /** What exactly was wrong, for a person. */
+  readonly detail: string;
+}
+
+/** The values that the future stays below with one stated probability. */
+export interface QuantileRecord {
+  /** The probability, between 0 and 1. */
+  readonly level: number;
+  /** The quantile at every step. */
+  readonly values: readonly number[];
+}
+
+/** Who made the forecast: COLD a baseline, MODEL the series' own model, COHORT a model shared by several series. A reader that meets a tier it does not know reads COLD, the one to trust least. */
+export type TierSymbol = "COLD" | "MODEL" | "COHORT";
+
+/** How the quantiles were corrected so that they hold what they state. */
+export interface CalibrationRecord {
+  /** The correction, such as adaptive-conformal. */
+  readonly method: string;
+  /** Matured steps the correction has learnt from. */
+  readonly scoredSteps: number;
+  /** The quantiles before correction; empty unless their publication is configured. */
+  readonly rawQuantiles: readonly QuantileRecord[];
+}
+
+/** What one central interval stated and what it held. */
+export interface CoverageRecord {
+  /** The probability the interval states. */
+  readonly stated: number;
+  /** The share of matured steps inside it. */
+  readonly observed: number;
+}
+
+/** How the series' forecasts have done of late, over the steps that have matured. */
+export interface ScoresRecord {
+  /** Mean absolute error over the one-step naive error of the training history. */
+  readonly mase: number;
+  /** Continuous ranked probability score, in units of the series. */
+  readonly crps: number;
+  /** Coverage of each central interval, narrowest first. */
+  readonly coverage: readonly CoverageRecord[];
+  /** Matured steps behind these scores. */
+  readonly scoredSteps: number;
+}
+
+/** The next steps of one series as a distribution. The same window and model give the same bytes, on replay too, so nothing here comes from a wall clock. Number arrays hold channel after channel, `horizon` steps each. */
+export interface ForecastRecord {
+  /** A function of series, origin and model version: equal ids are the same forecast. */
+  readonly id: string;
+  /** The series forecast. */
+  readonly seriesId: string;
+  /** Time of the newest observation the forecast rests on; step h lies h intervals later. */
+  readonly origin: number;
+  /** The step of the series' grid, an ISO 8601 duration such as PT5M or P1M. */
+  readonly interval: string;
+  /** Steps ahead. */
+  readonly horizon: number;
+  /** Numbers per step; 1 for a plain sensor. */
+  readonly channels: number;
+  /** Times of the steps, `horizon` of them. */
+  readonly times: readonly number[];
+  /** Expected values. */
+  readonly mean: readonly number[];
+  /** Standard deviations around the mean. */
+  readonly standardDeviation: readonly number[];
+  /** Quantiles in ascending order of level. */
+  readonly quantiles: readonly QuantileRecord[];
+  /** Who made the forecast. */
+  readonly tier: TierSymbol;
+  /** How it was made: persistence, seasonal-naive, forecastnet. */
+  readonly method: string;
+  /** The model asked; the series id unless a cohort's model served. */
+  readonly modelKey: string;
+  /** The version of that model. */
+  readonly modelVersion: string;
+  /** Share of the model's window that was filled rather than observed, between 0 and 1. */
+  readonly filledShare: number;
+  /** Unbroken steps, observed or filled, that end at the origin. */
+  readonly freshSteps: number;
+  /** Steps since the series' last forecast that got none of their own because the worker was behind. */
+  readonly skippedOrigins: number;
+  /** How the quantiles were corrected; null when they are as the method gave them. */
+  readonly calibration: null | CalibrationRecord;
+  /** Rolling live scores of the series; null until forecasts have matured. */
+  readonly scores: null | ScoresRecord;
+}
+
+/** What was decided: DRIFTED the model is stale, REQUESTED a training was asked for, FAILED the training gave no model, REFUSED the challenger was not better, PROMOTED it took over, ROLLED_BACK its predecessor took over again. A reader that meets a kind it does not know reads OTHER. */
+export type ModelEventKindSymbol = "OTHER" | "DRIFTED" | "REQUESTED" | "FAILED" | "REFUSED" | "PROMOTED" | "ROLLED_BACK";
+
+/** A decision about a model, with the numbers that decided it. */
+export interface ModelEventRecord {
+  /** Names the event; a replay gives the same id. */
+  readonly id: string;
+  /** The model: a series id, or the name of a cohort. */
+  readonly modelKey: string;
+  /** What was decided. */
+  readonly kind: ModelEventKindSymbol;
+  /** The version that served before; null when there was none. */
+  readonly fromVersion: null | string;
+  /** The version that serves from now on, or was refused; null when no model is concerned. */
+  readonly toVersion: null | string;
+  /** Why, in words for a person. */
+  readonly reason: string;
+  /** The numbers that decided, by name. */
+  readonly numbers: Readonly<Record<string, number>>;
+  /** When it was decided. */
+  readonly time: number;
+}
+
+/** How one weight is stored. FLOAT16 halves the record; both are computed with as FLOAT32. */
+export type StorageSymbol = "FLOAT32" | "FLOAT16";
+
+/** How a channel is scaled for the model: (value - offset) / scale. Fitted on the training part only. */
+export interface ScalerRecord {
+  /** One offset per channel. */
+  readonly offset: readonly number[];
+  /** One scale per channel, never zero. */
+  readonly scale: readonly number[];
+}
+
+/** Scores on a tail of the history that the training never saw. */
+export interface ValidationRecord {
+  /** Mean absolute error over naiveErrors. */
+  readonly mase: number;
+  /** Continuous ranked probability score, in units of the series. */
+  readonly crps: number;
+  /** MASE of seasonal-naive on the same tail. */
+  readonly baselineMase: number;
+  /** CRPS of seasonal-naive on the same tail. */
+  readonly baselineCrps: number;
+  /** One per channel: the mean one-step naive error over the training history, by which live errors are divided. */
+  readonly naiveErrors: readonly number[];
+  /** Steps behind these scores. */
+  readonly scoredSteps: number;
+}
+
+/** Where a model comes from. */
+export interface LineageRecord {
+  /** The version whose weights the training started from. */
+  readonly version: string;
+  /** Why it was trained again, in words. */
+  readonly reason: string;
+}
+
+/** A trained model that serves one series or one cohort. */
+export interface ModelRecord {
+  /** The series id, or the name of the cohort. */
+  readonly modelKey: string;
+  /** Names this model among all of its key. */
+  readonly version: string;
+  /** The version this one replaced; null for the first. */
+  readonly previousVersion: null | string;
+  /** What the weights mean: the model's spec, as JSON. */
+  readonly spec: string;
+  /** The weights, little-endian, in the layout of the spec. */
+  readonly weights: Buffer;
+  /** How one weight is stored. */
+  readonly storage: StorageSymbol;
+  /** Checksum of the weights as stored: the algorithm, a colon, lower-case hex; sha256:9f86… */
+  readonly checksum: string;
+  /** How values are scaled before the model sees them. */
+  readonly scaler: ScalerRecord;
+  /** When the training ended. */
+  readonly trainedAt: number;
+  /** Time of the oldest observation trained on. */
+  readonly trainedFrom: number;
+  /** Time of the newest observation trained on. */
+  readonly trainedTo: number;
+  /** How good the model was when it was accepted. */
+  readonly validation: ValidationRecord;
+  /** Where the model comes from; null when it was trained from nothing. */
+  readonly lineage: null | LineageRecord;
+}
+
+/** One measurement of one series, as a sensor writes it. */
+export interface ObservationRecord {
+  /** The series measured. Never empty. */
+  readonly seriesId: string;
+  /** Event time: when the value was measured, not when it was sent. */
+  readonly time: number;
+  /** One number, or one number per channel. Every number is finite. */
+  readonly value: number | readonly number[];
+  /** Facts about the measurement for other readers of the topic. The worker does not use them. */
+  readonly tags: Readonly<Record<string, string>>;
+}
+
+/** An observation that has no slot yet. */
+export interface PointRecord {
+  /** Event time. */
+  readonly time: number;
+  /** One number per channel. */
+  readonly values: readonly number[];
+}
+
+/** A block of the state of one series. A series' grid is cut into blocks so that a batch rewrites only what moved; the key on the topic is the series id and the block's place. */
+export interface StateBlockRecord {
+  /** The series. */
+  readonly seriesId: string;
+  /** The block's place in the series' ring of blocks. */
+  readonly block: number;
+  /** Grows with every change of the series. The block with the highest revision carries the series' head: interval, offsetMs, channels, newestSlot, lastForecastSlot and pendingPoints. */
+  readonly revision: number;
+  /** The grid in force, an ISO 8601 duration; empty while an automatic interval is still being found. */
+  readonly interval: string;
+  /** Phase of the grid against the epoch, in milliseconds. */
+  readonly offsetMs: number;
+  /** Numbers per slot. */
+  readonly channels: number;
+  /** Grid index of the block's first slot. */
+  readonly firstSlot: number;
+  /** Float64, little-endian, slot after slot up to the last observed one of the block, channels side by side. NaN means not observed. */
+  readonly values: Buffer;
+  /** One per slot of values, little-endian: event time minus slot time, in milliseconds. Int32; Float64 for intervals of a month and more, and fixed ones of 50 days and more, whose jitter needs more than 32 bits. Null when all are zero. */
+  readonly jitterMs: null | Buffer;
+  /** Grid index of the newest slot of the series. */
+  readonly newestSlot: number;
+  /** Grid index of the origin of the series' last forecast; null before the first. */
+  readonly lastForecastSlot: null | number;
+  /** Points held while an automatic interval is being found. */
+  readonly pendingPoints: readonly PointRecord[];
+}
+
+/** The kept past of one series on its grid. */
+export interface HistoryRecord {
+  /** The series. */
+  readonly seriesId: string;
+  /** The step of its grid, an ISO 8601 duration. */
+  readonly interval: string;
+  /** Time of the first slot. */
+  readonly firstTime: number;
+  /** Numbers per slot. */
+  readonly channels: number;
+  /** Float64, little-endian, slot after slot, channels side by side. NaN means not observed. */
+  readonly values: Buffer;
+}
+
+/** Why a training is asked for: NEW the first model of its key, DRIFT live scores went bad, AGE the model is old, MANUAL somebody asked. A reader that meets a reason it does not know reads MANUAL. */
+export type TrainingReasonSymbol = "NEW" | "DRIFT" | "AGE" | "MANUAL";
+
+/** Work for a trainer. It carries the history, so that a trainer needs no state. */
+export interface TrainingRequestRecord {
+  /** Names the request; the same request asked twice has the same id. */
+  readonly id: string;
+  /** The model to train: a series id, or the name of a cohort. */
+  readonly modelKey: string;
+  /** The spec to train, as JSON. */
+  readonly spec: string;
+  /** What to train on: one series, or all members of a cohort. */
+  readonly histories: readonly HistoryRecord[];
+  /** Why the training is asked for. */
+  readonly reason: TrainingReasonSymbol;
+  /** When it was first asked for. */
+  readonly requestedAt: number;
+  /** 1 for the first try. */
+  readonly attempt: number;
+}
+
+export interface RecordByName {
+  readonly DeadLetter: DeadLetterRecord;
+  readonly Forecast: ForecastRecord;
+  readonly ModelEvent: ModelEventRecord;
+  readonly ModelRecord: ModelRecord;
+  readonly Observation: ObservationRecord;
+  readonly StateBlock: StateBlockRecord;
+  readonly TrainingRequest: TrainingRequestRecord;
+}
+
+export type RecordName = keyof RecordByName;
+
+/** Every version of every record, oldest first; the last one is written. */
+export const schemaVersions: Readonly<Record<RecordName, readonly AvroSchema[]>> = {
+  DeadLetter: [
+    {
+      "type": "record",
+      "name": "DeadLetter",
+      "namespace": "forecastnet",
+      "doc": "Why and from where an input record was set aside. A dead letter keeps the original key, value and headers untouched, so that it can be sent again; these fields travel as further headers, each as text, named by headerPrefix and the field.",
+      "headerPrefix": "forecastnet.dead-letter.",
+      "fields": [
+        {
+          "name": "topic",
+          "type": "string",
+          "doc": "The topic the record was read from."
+        },
+        {
+          "name": "partition",
+          "type": "int",
+          "doc": "Its partition."
+        },
+        {
+          "name": "offset",
+          "type": "long",
+          "doc": "Its offset."
+        },
+        {
+          "name": "time",
+          "type": {
+            "type": "long",
+            "logicalType": "timestamp-millis"
+          },
+          "doc": "When the record was written, as the log tells it; in the header as milliseconds since the epoch."
+        },
+        {
+          "name": "reason",
+          "type": "string",
+          "doc": "Why it was set aside: one word of a fixed list, to count by."
+        },
+        {
+          "name": "detail",
+          "type": "string",
+          "doc": "What exactly was wrong, for a person."
+        }
+      ]
+    },
+  ],
+  Forecast: [
+    {
+      "type": "record",
+      "name": "Forecast",
+      "namespace": "forecastnet",
+      "doc": "The next steps of one series as a distribution. The same window and model give the same bytes, on replay too, so nothing here comes from a wall clock. Number arrays hold channel after channel, `horizon` steps each.",
+      "fields": [
+        {
+          "name": "id",
+          "type": "string",
+          "doc": "A function of series, origin and model version: equal ids are the same forecast."
+        },
+        {
+          "name": "seriesId",
+          "type": "string",
+          "doc": "The series forecast."
+        },
+        {
+          "name": "origin",
+          "type": {
+            "type": "long",
+            "logicalType": "timestamp-millis"
+          },
+          "doc": "Time of the newest observation the forecast rests on; step h lies h intervals later."
+        },
+        {
+          "name": "interval",
+          "type": "string",
+          "doc": "The step of the series' grid, an ISO 8601 duration such as PT5M or P1M."
+        },
+        {
+          "name": "horizon",
+          "type": "int",
+          "doc": "Steps ahead."
+        },
+        {
+          "name": "channels",
+          "type": "int",
+          "doc": "Numbers per step; 1 for a plain sensor."
+        },
+        {
+          "name": "times",
+          "type": {
+            "type": "array",
+            "items": {
+              "type": "long",
+              "logicalType": "timestamp-millis"
+            }
+          },
+          "doc": "Times of the steps, `horizon` of them."
+        },
+        {
+          "name": "mean",
+          "type": {
+            "type": "array",
+            "items": "double"
+          },
+          "doc": "Expected values."
+        },
+        {
+          "name": "standardDeviation",
+          "type": {
+            "type": "array",
+            "items": "double"
+          },
+          "doc": "Standard deviations around the mean."
+        },
+        {
+          "name": "quantiles",
+          "type": {
+            "type": "array",
+            "items": {
+              "type": "record",
+              "name": "Quantile",
+              "doc": "The values that the future stays below with one stated probability.",
+              "fields": [
+                {
+                  "name": "level",
+                  "type": "double",
+                  "doc": "The probability, between 0 and 1."
+                },
+                {
+                  "name": "values",
+                  "type": {
+                    "type": "array",
+                    "items": "double"
+                  },
+                  "doc": "The quantile at every step."
+                }
+              ]
+            }
+          },
+          "doc": "Quantiles in ascending order of level."
+        },
+        {
+          "name": "tier",
+          "type": {
+            "type": "enum",
+            "name": "Tier",
+            "doc": "Who made the forecast: COLD a baseline, MODEL the series' own model, COHORT a model shared by several series. A reader that meets a tier it does not know reads COLD, the one to trust least.",
+            "symbols": [
+              "COLD",
+              "MODEL",
+              "COHORT"
+            ],
+            "default": "COLD"
+          },
+          "doc": "Who made the forecast."
+        },
+        {
+          "name": "method",
+          "type": "string",
+          "doc": "How it was made: persistence, seasonal-naive, forecastnet."
+        },
+        {
+          "name": "modelKey",
+          "type": "string",
+          "doc": "The model asked; the series id unless a cohort's model served."
+        },
+        {
+          "name": "modelVersion",
+          "type": "string",
+          "doc": "The version of that model."
+        },
+        {
+          "name": "filledShare",
+          "type": "double",
+          "doc": "Share of the model's window that was filled rather than observed, between 0 and 1."
+        },
+        {
+          "name": "freshSteps",
+          "type": "int",
+          "doc": "Unbroken steps, observed or filled, that end at the origin."
+        },
+        {
+          "name": "skippedOrigins",
+          "type": "int",
+          "doc": "Steps since the series' last forecast that got none of their own because the worker was behind."
+        },
+        {
+          "name": "calibration",
+          "type": [
+            "null",
+            {
+              "type": "record",
+              "name": "Calibration",
+              "doc": "How the quantiles were corrected so that they hold what they state.",
+              "fields": [
+                {
+                  "name": "method",
+                  "type": "string",
+                  "doc": "The correction, such as adaptive-conformal."
+                },
+                {
+                  "name": "scoredSteps",
+                  "type": "int",
+                  "doc": "Matured steps the correction has learnt from."
+                },
+                {
+                  "name": "rawQuantiles",
+                  "type": {
+                    "type": "array",
+                    "items": "Quantile"
+                  },
+                  "default": [],
+                  "doc": "The quantiles before correction; empty unless their publication is configured."
+                }
+              ]
+            }
+          ],
+          "default": null,
+          "doc": "How the quantiles were corrected; null when they are as the method gave them."
+        },
+        {
+          "name": "scores",
+          "type": [
+            "null",
+            {
+              "type": "record",
+              "name": "Scores",
+              "doc": "How the series' forecasts have done of late, over the steps that have matured.",
+              "fields": [
+                {
+                  "name": "mase",
+                  "type": "double",
+                  "doc": "Mean absolute error over the one-step naive error of the training history."
+                },
+                {
+                  "name": "crps",
+                  "type": "double",
+                  "doc": "Continuous ranked probability score, in units of the series."
+                },
+                {
+                  "name": "coverage",
+                  "type": {
+                    "type": "array",
+                    "items": {
+                      "type": "record",
+                      "name": "Coverage",
+                      "doc": "What one central interval stated and what it held.",
+                      "fields": [
+                        {
+                          "name": "stated",
+                          "type": "double",
+                          "doc": "The probability the interval states."
+                        },
+                        {
+                          "name": "observed",
+                          "type": "double",
+                          "doc": "The share of matured steps inside it."
+                        }
+                      ]
+                    }
+                  },
+                  "default": [],
+                  "doc": "Coverage of each central interval, narrowest first."
+                },
+                {
+                  "name": "scoredSteps",
+                  "type": "int",
+                  "doc": "Matured steps behind these scores."
+                }
+              ]
+            }
+          ],
+          "default": null,
+          "doc": "Rolling live scores of the series; null until forecasts have matured."
+        }
+      ]
+    },
+  ],
+  ModelEvent: [
+    {
+      "type": "record",
+      "name": "ModelEvent",
+      "namespace": "forecastnet",
+      "doc": "A decision about a model, with the numbers that decided it.",
+      "fields": [
+        {
+          "name": "id",
+          "type": "string",
+          "doc": "Names the event; a replay gives the same id."
+        },
+        {
+          "name": "modelKey",
+          "type": "string",
+          "doc": "The model: a series id, or the name of a cohort."
+        },
+        {
+          "name": "kind",
+          "type": {
+            "type": "enum",
+            "name": "ModelEventKind",
+            "doc": "What was decided: DRIFTED the model is stale, REQUESTED a training was asked for, FAILED the training gave no model, REFUSED the challenger was not better, PROMOTED it took over, ROLLED_BACK its predecessor took over again. A reader that meets a kind it does not know reads OTHER.",
+            "symbols": [
+              "OTHER",
+              "DRIFTED",
+              "REQUESTED",
+              "FAILED",
+              "REFUSED",
+              "PROMOTED",
+              "ROLLED_BACK"
+            ],
+            "default": "OTHER"
+          },
+          "doc": "What was decided."
+        },
+        {
+          "name": "fromVersion",
+          "type": [
+            "null",
+            "string"
+          ],
+          "default": null,
+          "doc": "The version that served before; null when there was none."
+        },
+        {
+          "name": "toVersion",
+          "type": [
+            "null",
+            "string"
+          ],
+          "default": null,
+          "doc": "The version that serves from now on, or was refused; null when no model is concerned."
+        },
+        {
+          "name": "reason",
+          "type": "string",
+          "doc": "Why, in words for a person."
+        },
+        {
+          "name": "numbers",
+          "type": {
+            "type": "map",
+            "values": "double"
+          },
+          "default": {},
+          "doc": "The numbers that decided, by name."
+        },
+        {
+          "name": "time",
+          "type": {
+            "type": "long",
+            "logicalType": "timestamp-millis"
+          },
+          "doc": "When it was decided."
+        }
+      ]
+    },
+  ],
+  ModelRecord: [
+    {
+      "type": "record",
+      "name": "ModelRecord",
+      "namespace": "forecastnet",
+      "doc": "A trained model that serves one series or one cohort.",
+      "fields": [
+        {
+          "name": "modelKey",
+          "type": "string",
+          "doc": "The series id, or the name of the cohort."
+        },
+        {
+          "name": "version",
+          "type": "string",
+          "doc": "Names this model among all of its key."
+        },
+        {
+          "name": "previousVersion",
+          "type": [
+            "null",
+            "string"
+          ],
+          "default": null,
+          "doc": "The version this one replaced; null for the first."
+        },
+        {
+          "name": "spec",
+          "type": "string",
+          "doc": "What the weights mean: the model's spec, as JSON."
+        },
+        {
+          "name": "weights",
+          "type": "bytes",
+          "doc": "The weights, little-endian, in the layout of the spec."
+        },
+        {
+          "name": "storage",
+          "type": {
+            "type": "enum",
+            "name": "Storage",
+            "doc": "How one weight is stored. FLOAT16 halves the record; both are computed with as FLOAT32.",
+            "symbols": [
+              "FLOAT32",
+              "FLOAT16"
+            ]
+          },
+          "doc": "How one weight is stored."
+        },
+        {
+          "name": "checksum",
+          "type": "string",
+          "doc": "Checksum of the weights as stored: the algorithm, a colon, lower-case hex; sha256:9f86…"
+        },
+        {
+          "name": "scaler",
+          "type": {
+            "type": "record",
+            "name": "Scaler",
+            "doc": "How a channel is scaled for the model: (value - offset) / scale. Fitted on the training part only.",
+            "fields": [
+              {
+                "name": "offset",
+                "type": {
+                  "type": "array",
+                  "items": "double"
+                },
+                "doc": "One offset per channel."
+              },
+              {
+                "name": "scale",
+                "type": {
+                  "type": "array",
+                  "items": "double"
+                },
+                "doc": "One scale per channel, never zero."
+              }
+            ]
+          },
+          "doc": "How values are scaled before the model sees them."
+        },
+        {
+          "name": "trainedAt",
+          "type": {
+            "type": "long",
+            "logicalType": "timestamp-millis"
+          },
+          "doc": "When the training ended."
+        },
+        {
+          "name": "trainedFrom",
+          "type": {
+            "type": "long",
+            "logicalType": "timestamp-millis"
+          },
+          "doc": "Time of the oldest observation trained on."
+        },
+        {
+          "name": "trainedTo",
+          "type": {
+            "type": "long",
+            "logicalType": "timestamp-millis"
+          },
+          "doc": "Time of the newest observation trained on."
+        },
+        {
+          "name": "validation",
+          "type": {
+            "type": "record",
+            "name": "Validation",
+            "doc": "Scores on a tail of the history that the training never saw.",
+            "fields": [
+              {
+                "name": "mase",
+                "type": "double",
+                "doc": "Mean absolute error over naiveErrors."
+              },
+              {
+                "name": "crps",
+                "type": "double",
+                "doc": "Continuous ranked probability score, in units of the series."
+              },
+              {
+                "name": "baselineMase",
+                "type": "double",
+                "doc": "MASE of seasonal-naive on the same tail."
+              },
+              {
+                "name": "baselineCrps",
+                "type": "double",
+                "doc": "CRPS of seasonal-naive on the same tail."
+              },
+              {
+                "name": "naiveErrors",
+                "type": {
+                  "type": "array",
+                  "items": "double"
+                },
+                "doc": "One per channel: the mean one-step naive error over the training history, by which live errors are divided."
+              },
+              {
+                "name": "scoredSteps",
+                "type": "int",
+                "doc": "Steps behind these scores."
+              }
+            ]
+          },
+          "doc": "How good the model was when it was accepted."
+        },
+        {
+          "name": "lineage",
+          "type": [
+            "null",
+            {
+              "type": "record",
+              "name": "Lineage",
+              "doc": "Where a model comes from.",
+              "fields": [
+                {
+                  "name": "version",
+                  "type": "string",
+                  "doc": "The version whose weights the training started from."
+                },
+                {
+                  "name": "reason",
+                  "type": "string",
+                  "doc": "Why it was trained again, in words."
+                }
+              ]
+            }
+          ],
+          "default": null,
+          "doc": "Where the model comes from; null when it was trained from nothing."
+        }
+      ]
+    },
+  ],
+  Observation: [
+    {
+      "type": "record",
+      "name": "Observation",
+      "namespace": "forecastnet",
+      "doc": "One measurement of one series, as a sensor writes it.",
+      "fields": [
+        {
+          "name": "seriesId",
+          "type": "string",
+          "doc": "The series measured. Never empty."
+        },
+        {
+          "name": "time",
+          "type": {
+            "type": "long",
+            "logicalType": "timestamp-millis"
+          },
+          "doc": "Event time: when the value was measured, not when it was sent."
+        },
+        {
+          "name": "value",
+          "type": [
+            "double",
+            {
+              "type": "array",
+              "items": "double"
+            }
+          ],
+          "doc": "One number, or one number per channel. Every number is finite."
+        },
+        {
+          "name": "tags",
+          "type": {
+            "type": "map",
+            "values": "string"
+          },
+          "default": {},
+          "doc": "Facts about the measurement for other readers of the topic. The worker does not use them."
+        }
+      ]
+    },
+  ],
+  StateBlock: [
+    {
+      "type": "record",
+      "name": "StateBlock",
+      "namespace": "forecastnet",
+      "doc": "A block of the state of one series. A series' grid is cut into blocks so that a batch rewrites only what moved; the key on the topic is the series id and the block's place.",
+      "fields": [
+        {
+          "name": "seriesId",
+          "type": "string",
+          "doc": "The series."
+        },
+        {
+          "name": "block",
+          "type": "int",
+          "doc": "The block's place in the series' ring of blocks."
+        },
+        {
+          "name": "revision",
+          "type": "long",
+          "doc": "Grows with every change of the series. The block with the highest revision carries the series' head: interval, offsetMs, channels, newestSlot, lastForecastSlot and pendingPoints."
+        },
+        {
+          "name": "interval",
+          "type": "string",
+          "doc": "The grid in force, an ISO 8601 duration; empty while an automatic interval is still being found."
+        },
+        {
+          "name": "offsetMs",
+          "type": "long",
+          "doc": "Phase of the grid against the epoch, in milliseconds."
+        },
+        {
+          "name": "channels",
+          "type": "int",
+          "doc": "Numbers per slot."
+        },
+        {
+          "name": "firstSlot",
+          "type": "long",
+          "doc": "Grid index of the block's first slot."
+        },
+        {
+          "name": "values",
+          "type": "bytes",
+          "doc": "Float64, little-endian, slot after slot up to the last observed one of the block, channels side by side. NaN means not observed."
+        },
+        {
+          "name": "jitterMs",
+          "type": [
+            "null",
+            "bytes"
+          ],
+          "default": null,
+          "doc": "One per slot of values, little-endian: event time minus slot time, in milliseconds. Int32; Float64 for intervals of a month and more, and fixed ones of 50 days and more, whose jitter needs more than 32 bits. Null when all are zero."
+        },
+        {
+          "name": "newestSlot",
+          "type": "long",
+          "doc": "Grid index of the newest slot of the series."
+        },
+        {
+          "name": "lastForecastSlot",
+          "type": [
+            "null",
+            "long"
+          ],
+          "default": null,
+          "doc": "Grid index of the origin of the series' last forecast; null before the first."
+        },
+        {
+          "name": "pendingPoints",
+          "type": {
+            "type": "array",
+            "items": {
+              "type": "record",
+              "name": "Point",
+              "doc": "An observation that has no slot yet.",
+              "fields": [
+                {
+                  "name": "time",
+                  "type": {
+                    "type": "long",
+                    "logicalType": "timestamp-millis"
+                  },
+                  "doc": "Event time."
+                },
+                {
+                  "name": "values",
+                  "type": {
+                    "type": "array",
+                    "items": "double"
+                  },
+                  "doc": "One number per channel."
+                }
+              ]
+            }
+          },
+          "default": [],
+          "doc": "Points held while an automatic interval is being found."
+        }
+      ]
+    },
+  ],
+  TrainingRequest: [
+    {
+      "type": "record",
+      "name": "TrainingRequest",
+      "namespace": "forecastnet",
+      "doc": "Work for a trainer. It carries the history, so that a trainer needs no state.",
+      "fields": [
+        {
+          "name": "id",
+          "type": "string",
+          "doc": "Names the request; the same request asked twice has the same id."
+        },
+        {
+          "name": "modelKey",
+          "type": "string",
+          "doc": "The model to train: a series id, or the name of a cohort."
+        },
+        {
+          "name": "spec",
+          "type": "string",
+          "doc": "The spec to train, as JSON."
+        },
+        {
+          "name": "histories",
+          "type": {
+            "type": "array",
+            "items": {
+              "type": "record",
+              "name": "History",
+              "doc": "The kept past of one series on its grid.",
+              "fields": [
+                {
+                  "name": "seriesId",
+                  "type": "string",
+                  "doc": "The series."
+                },
+                {
+                  "name": "interval",
+                  "type": "string",
+                  "doc": "The step of its grid, an ISO 8601 duration."
+                },
+                {
+                  "name": "firstTime",
+                  "type": {
+                    "type": "long",
+                    "logicalType": "timestamp-millis"
+                  },
+                  "doc": "Time of the first slot."
+                },
+                {
+                  "name": "channels",
+                  "type": "int",
+                  "doc": "Numbers per slot."
+                },
+                {
+                  "name": "values",
+                  "type": "bytes",
+                  "doc": "Float64, little-endian, slot after slot, channels side by side. NaN means not observed."
+                }
+              ]
+            }
+          },
+          "doc": "What to train on: one series, or all members of a cohort."
+        },
+        {
+          "name": "reason",
+          "type": {
+            "type": "enum",
+            "name": "TrainingReason",
+            "doc": "Why a training is asked for: NEW the first model of its key, DRIFT live scores went bad, AGE the model is old, MANUAL somebody asked. A reader that meets a reason it does not know reads MANUAL.",
+            "symbols": [
+              "NEW",
+              "DRIFT",
+              "AGE",
+              "MANUAL"
+            ],
+            "default": "MANUAL"
+          },
+          "doc": "Why the training is asked for."
+        },
+        {
+          "name": "requestedAt",
+          "type": {
+            "type": "long",
+            "logicalType": "timestamp-millis"
+          },
+          "doc": "When it was first asked for."
+        },
+        {
+          "name": "attempt",
+          "type": "int",
+          "default": 1,
+          "doc": "1 for the first try."
+        }
+      ]
+    },
+  ],
+};
+
+/** DeadLetter travels as these headers, each as text. */
+export const deadLetterHeaderNames = {
+  topic: "forecastnet.dead-letter.topic",
+  partition: "forecastnet.dead-letter.partition",
+  offset: "forecastnet.dead-letter.offset",
+  time: "forecastnet.dead-letter.time",
+  reason: "forecastnet.dead-letter.reason",
+  detail: "forecastnet.dead-letter.detail",
+} as const satisfies Record<keyof DeadLetterRecord, string>;

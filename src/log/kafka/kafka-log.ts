@@ -1,0 +1,245 @@
+// The log on a Kafka cluster, through kafkajs. This folder is the only place that knows the client, so that
+// it can be replaced: it is unmaintained, and what it lacks is built here, each thing in one file:
+//   manual assignment        partition-reader.ts
+//   co-partitioned, sticky   co-partition-assigner.ts
+//   revocation               kafka-membership.ts
+//   fencing without KIP-447  transactor.ts
+//   backpressure             owned-kafka-partition.ts
+
+import type { Admin, Cluster, ITopicConfig, Producer } from "kafkajs";
+import kafkajs, { type Kafka, type KafkaConfig, type LogEntry } from "kafkajs";
+import type { Outgoing } from "../../domain.ts";
+import type { Clock } from "../../runtime/clock.ts";
+import { ForecastnetError } from "../../runtime/errors.ts";
+import type { Logger } from "../../runtime/logging.ts";
+import type {
+  Lane,
+  Log,
+  Membership,
+  StoredBatch,
+  StoredRecord,
+  Subscription,
+  TopicFacts,
+  TopicSpec,
+} from "../log.ts";
+import { isPassing, reasonOf } from "./kafka-errors.ts";
+import { KafkaMembership } from "./kafka-membership.ts";
+import { clusterOf, openReader } from "./partition-reader.ts";
+import { cutRequests } from "./produce-requests.ts";
+
+export interface KafkaLogOptions {
+  readonly brokers: readonly string[];
+  readonly clientId: string;
+  readonly ssl?: { readonly ca?: string; readonly cert?: string; readonly key?: string };
+  readonly sasl?: {
+    readonly mechanism: "plain" | "scram-sha-256" | "scram-sha-512";
+    readonly username: string;
+    readonly password: string;
+  };
+  readonly sessionTimeoutMs: number;
+  readonly transactionTimeoutMs: number;
+  /** Copies of each topic we create; -1 leaves it to the broker. */
+  readonly replicationFactor: number;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+export async function openKafkaLog(options: KafkaLogOptions): Promise<Log> {
+  const log = new KafkaLog(options);
+  try {
+    await log.connect();
+    return log;
+  } catch (error) {
+    await log.close();
+    throw error;
+  }
+}
+
+class KafkaLog implements Log {
+  readonly #options: KafkaLogOptions;
+  readonly #kafka: Kafka;
+  readonly #admin: Admin;
+  readonly #readers: Cluster;
+  readonly #factsByTopic = new Map<string, TopicFacts>();
+  #producer: Promise<Producer> | undefined;
+
+  constructor(options: KafkaLogOptions) {
+    this.#options = options;
+    this.#kafka = new kafkajs.Kafka(clientConfig(options));
+    this.#admin = this.#kafka.admin();
+    this.#readers = clusterOf(this.#kafka);
+  }
+
+  async connect(): Promise<void> {
+    await this.#reach(() => this.#admin.connect());
+  }
+
+  describeTopics(topics: readonly string[]): Promise<readonly TopicFacts[]> {
+    return this.#reach(() => this.#describeTopics(topics));
+  }
+
+  async #describeTopics(topics: readonly string[]): Promise<readonly TopicFacts[]> {
+    const existing = new Set(await this.#admin.listTopics());
+    const wanted = topics.filter((topic) => existing.has(topic));
+    if (wanted.length === 0) return [];
+    const metadata = await this.#admin.fetchTopicMetadata({ topics: wanted });
+    const { resources } = await this.#admin.describeConfigs({
+      includeSynonyms: false,
+      resources: wanted.map((name) => ({
+        type: kafkajs.ConfigResourceTypes.TOPIC,
+        name,
+        configNames: ["cleanup.policy", "max.message.bytes"],
+      })),
+    });
+    return metadata.topics.map(({ name, partitions }) => {
+      const entries = resources.find((resource) => resource.resourceName === name)?.configEntries ?? [];
+      const setting = (key: string) =>
+        entries.find(({ configName }) => configName === key)?.configValue ?? "";
+      return {
+        topic: name,
+        partitions: partitions.length,
+        compacted: setting("cleanup.policy").split(",").includes("compact"),
+        maxMessageBytes: Number(setting("max.message.bytes")),
+      };
+    });
+  }
+
+  async createTopics(specs: readonly TopicSpec[]): Promise<void> {
+    const topics = specs.map(
+      ({ topic, partitions, compacted, settings }): ITopicConfig => ({
+        topic,
+        numPartitions: partitions,
+        replicationFactor: this.#options.replicationFactor,
+        configEntries: Object.entries({
+          "cleanup.policy": compacted ? "compact" : "delete",
+          ...settings,
+        }).map(([name, value]) => ({ name, value })),
+      }),
+    );
+    // False says that all of them exist already; another worker may have been faster.
+    await this.#reach(() => this.#admin.createTopics({ topics, waitForLeaders: true }));
+  }
+
+  async join(subscription: Subscription, lane: Lane): Promise<Membership> {
+    const { sessionTimeoutMs, transactionTimeoutMs, clock, logger } = this.#options;
+    for (const topic of subscription.inputs) await this.#findTopic(topic);
+    const membership = new KafkaMembership({
+      kafka: this.#kafka,
+      subscription,
+      lane,
+      sessionTimeoutMs,
+      transactionTimeoutMs,
+      clock,
+      logger,
+      findTopic: (topic) => this.#findTopic(topic),
+      committed: (group, topic, partition) => this.#committed(group, topic, partition),
+      startOffset: (topic, partition, start) => this.#startOffset(topic, partition, start),
+      restore: (topic, partition, signal) => this.#restore(topic, partition, signal),
+    });
+    await this.#reach(() => membership.join());
+    return membership;
+  }
+
+  async append(records: readonly Outgoing[]): Promise<void> {
+    this.#producer ??= this.#connectProducer();
+    const producer = await this.#producer;
+    for (const topicMessages of await cutRequests(records, (topic) => this.#findTopic(topic))) {
+      await this.#reach(() => producer.sendBatch({ topicMessages }));
+    }
+  }
+
+  async *follow(
+    topic: string,
+    from: "earliest" | "latest",
+    signal: AbortSignal,
+  ): AsyncGenerator<StoredBatch> {
+    const facts = await this.#findTopic(topic);
+    const partitions = Array.from({ length: facts.partitions }, (_, partition) => partition);
+    // Long polls of different readers would queue behind one another on one connection.
+    const cluster = clusterOf(this.#kafka);
+    try {
+      const reader = await openReader(cluster, topic, partitions, from);
+      yield* reader.follow(250, signal);
+    } finally {
+      await cluster.disconnect();
+    }
+  }
+
+  async close(): Promise<void> {
+    const producer = await this.#producer?.catch(() => undefined);
+    await Promise.all([producer?.disconnect(), this.#admin.disconnect(), this.#readers.disconnect()]);
+  }
+
+  /** Says of a failure whether waiting may help. */
+  async #reach<T>(act: () => Promise<T>): Promise<T> {
+    try {
+      return await act();
+    } catch (error) {
+      if (error instanceof ForecastnetError) throw error;
+      const code = isPassing(error) ? "BROKER_UNREACHABLE" : "LOG_FAILED";
+      const brokers = this.#options.brokers.join(", ");
+      throw new ForecastnetError(code, `kafka at ${brokers}: ${reasonOf(error)}`, { cause: error });
+    }
+  }
+
+  async *#restore(
+    topic: string,
+    partition: number,
+    signal: AbortSignal,
+  ): AsyncGenerator<readonly StoredRecord[]> {
+    const reader = await openReader(this.#readers, topic, [partition], "earliest");
+    for await (const { records } of reader.toEnd(signal)) yield records;
+  }
+
+  async #committed(groupId: string, topic: string, partition: number): Promise<number | null> {
+    const [found] = await this.#admin.fetchOffsets({ groupId, topics: [topic] });
+    const offset = Number(found?.partitions.find((entry) => entry.partition === partition)?.offset ?? -1);
+    return offset < 0 ? null : offset;
+  }
+
+  async #startOffset(topic: string, partition: number, start: "earliest" | "latest"): Promise<number> {
+    const offsets = await this.#admin.fetchTopicOffsets(topic);
+    const found = offsets.find((entry) => entry.partition === partition);
+    return Number(start === "earliest" ? found?.low : found?.high);
+  }
+
+  /** Remembered for good: a topic's limits are read again when the worker restarts. */
+  async #findTopic(topic: string): Promise<TopicFacts> {
+    const known = this.#factsByTopic.get(topic);
+    if (known !== undefined) return known;
+    const [facts] = await this.describeTopics([topic]);
+    if (facts === undefined) throw new ForecastnetError("TOPIC_MISSING", `topic ${topic} does not exist`);
+    this.#factsByTopic.set(topic, facts);
+    return facts;
+  }
+
+  async #connectProducer(): Promise<Producer> {
+    const producer = this.#kafka.producer({
+      createPartitioner:
+        () =>
+        ({ message }) =>
+          message.partition ?? 0,
+    });
+    await producer.connect();
+    return producer;
+  }
+}
+
+function clientConfig({ brokers, clientId, ssl, sasl, logger }: KafkaLogOptions): KafkaConfig {
+  return {
+    brokers: [...brokers],
+    clientId,
+    connectionTimeout: 3_000,
+    requestTimeout: 20_000,
+    retry: { initialRetryTime: 50, maxRetryTime: 2_000, retries: 6 },
+    ...(ssl === undefined ? {} : { ssl: { ...ssl } }),
+    ...(sasl === undefined ? {} : { sasl: { ...sasl } as NonNullable<KafkaConfig["sasl"]> }),
+    logLevel: kafkajs.logLevel.INFO,
+    // kafkajs calls every retried answer an error. What matters reaches us as an exception or an event.
+    logCreator:
+      () =>
+      ({ namespace, log: { message, ...facts } }: LogEntry) => {
+        logger.debug({ client: namespace, ...facts }, message.toLowerCase());
+      },
+  };
+}

@@ -1,0 +1,284 @@
+// A member of the consumer group: turns kafkajs' joins into lanes that open and close. kafkajs rebalances
+// eagerly and tells only the outcome, so what changed is found here:
+//   - still assigned, same member id: the lane runs on; its fetch position is set again, since kafkajs
+//     forgets positions on every join;
+//   - no longer assigned: the lane is lost;
+//   - a new member id: the group had dropped us, and whatever we hold may have had another owner meanwhile.
+//     All lanes are lost and opened afresh.
+
+import type { Consumer, ConsumerGroupJoinEvent, EachBatchPayload, Kafka } from "kafkajs";
+import type { Clock } from "../../runtime/clock.ts";
+import { ForecastnetError, PartitionLostError } from "../../runtime/errors.ts";
+import type { Logger } from "../../runtime/logging.ts";
+import { fired, firesWithin, settlesWithin } from "../../runtime/waiting.ts";
+import type { Lane, Membership, MembershipStatus, StoredRecord, Subscription } from "../log.ts";
+import { coPartitionAssigner } from "./co-partition-assigner.ts";
+import { reasonOf } from "./kafka-errors.ts";
+import { KafkaLane } from "./kafka-lane.ts";
+import type { FindTopic } from "./produce-requests.ts";
+import { Transactor } from "./transactor.ts";
+
+export interface MembershipOptions {
+  readonly kafka: Kafka;
+  readonly subscription: Subscription;
+  readonly lane: Lane;
+  readonly sessionTimeoutMs: number;
+  readonly transactionTimeoutMs: number;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly findTopic: FindTopic;
+  committed(group: string, topic: string, partition: number): Promise<number | null>;
+  startOffset(topic: string, partition: number, start: "earliest" | "latest"): Promise<number>;
+  restore(topic: string, partition: number, signal: AbortSignal): AsyncIterable<readonly StoredRecord[]>;
+}
+
+export class KafkaMembership implements Membership {
+  readonly done: Promise<void>;
+  readonly #options: MembershipOptions;
+  readonly #consumer: Consumer;
+  readonly #laneByPartition = new Map<number, KafkaLane>();
+  readonly #closingByPartition = new Map<number, Promise<void>>();
+  readonly #confirmations = new Set<() => void>();
+  #memberId: string | null = null;
+  #isJoined = false;
+  #isStopping = false;
+  #trouble: string | null = null;
+  #lastSignMs: number;
+  #resolveDone: () => void = () => {};
+  #rejectDone: (error: unknown) => void = () => {};
+
+  constructor(options: MembershipOptions) {
+    this.#options = options;
+    this.#lastSignMs = options.clock.nowMs();
+    const { kafka, subscription, sessionTimeoutMs } = options;
+    this.#consumer = kafka.consumer({
+      groupId: subscription.group,
+      sessionTimeout: sessionTimeoutMs,
+      rebalanceTimeout: 2 * sessionTimeoutMs,
+      heartbeatInterval: Math.floor(sessionTimeoutMs / 4),
+      // Also how long a resumed partition may wait until it is part of a fetch again.
+      maxWaitTimeInMs: 50,
+      readUncommitted: false,
+      allowAutoTopicCreation: false,
+      partitionAssigners: [coPartitionAssigner(subscription.inputs, () => [...this.#laneByPartition.keys()])],
+      retry: { initialRetryTime: 50, maxRetryTime: 2_000, retries: 10, restartOnFailure: async () => true },
+    });
+    this.done = new Promise((resolve, reject) => {
+      this.#resolveDone = resolve;
+      this.#rejectDone = reject;
+    });
+    this.done.catch(() => undefined); // A caller that only ever stops must not crash the process.
+  }
+
+  async join(): Promise<void> {
+    const { events } = this.#consumer;
+    this.#consumer.on(events.GROUP_JOIN, ({ payload }) => this.#onJoin(payload));
+    this.#consumer.on(events.HEARTBEAT, () => this.#onSign());
+    this.#consumer.on(events.CRASH, ({ payload }) => this.#onCrash(payload.error, payload.restart));
+    const { inputs } = this.#options.subscription;
+    try {
+      await this.#consumer.connect();
+      await this.#consumer.subscribe({ topics: [...inputs], fromBeginning: true });
+    } catch (error) {
+      await this.#consumer.disconnect();
+      throw error;
+    }
+    await this.#consumer.run({
+      autoCommit: false,
+      eachBatchAutoResolve: false,
+      eachBatch: async (payload) => this.#onBatch(payload),
+    });
+  }
+
+  status(): MembershipStatus {
+    const lanes = [...this.#laneByPartition.values()];
+    const reading = lanes.filter((lane) => lane.isReading);
+    return {
+      isJoined: this.#isJoined && reading.length === lanes.length,
+      partitions: lanes.map(({ owned }) => owned.partition).sort((a, b) => a - b),
+      lag: reading.length === 0 ? null : reading.reduce((sum, { owned }) => sum + owned.lag, 0),
+      outage: this.#outage(),
+    };
+  }
+
+  async stop(graceMs: number): Promise<void> {
+    this.#isStopping = true;
+    for (const [partition, { owned }] of [...this.#laneByPartition]) {
+      // A lane that has not begun to read holds nothing worth waiting for.
+      if (owned.hasBegun) owned.drain();
+      else this.#lose(partition);
+    }
+    const isDrained = await settlesWithin(this.#allClosed(), graceMs);
+    if (!isDrained) {
+      for (const partition of [...this.#laneByPartition.keys()]) this.#lose(partition);
+      await settlesWithin(this.#allClosed(), 1_000);
+    }
+    await this.#consumer.disconnect();
+    this.#resolveDone();
+    if (!isDrained) {
+      throw new ForecastnetError(
+        "SHUTDOWN_FORCED",
+        `lanes were still busy after ${graceMs} ms and were dropped`,
+      );
+    }
+  }
+
+  #onJoin(payload: ConsumerGroupJoinEvent["payload"]): void {
+    const { inputs } = this.#options.subscription;
+    const assigned = new Map<number, string[]>();
+    for (const topic of inputs) {
+      for (const partition of payload.memberAssignment[topic] ?? []) {
+        assigned.set(partition, [...(assigned.get(partition) ?? []), topic]);
+      }
+    }
+    const wasDropped = this.#memberId !== null && this.#memberId !== payload.memberId;
+    this.#memberId = payload.memberId;
+    this.#isJoined = true;
+    for (const partition of [...this.#laneByPartition.keys()]) {
+      if (wasDropped || !assigned.has(partition)) this.#lose(partition);
+    }
+    const opened: number[] = [];
+    for (const [partition, topics] of assigned) {
+      this.#consumer.pause(topics.map((topic) => ({ topic, partitions: [partition] })));
+      const lane = this.#laneByPartition.get(partition);
+      if (lane === undefined) {
+        opened.push(partition);
+        this.#open(partition, topics);
+      } else if (lane.isReading) {
+        this.#read(lane);
+      }
+    }
+    this.#options.logger.info(
+      {
+        group: payload.groupId,
+        memberId: payload.memberId,
+        partitions: [...assigned.keys()],
+        opened,
+        wasDropped,
+      },
+      "group joined",
+    );
+    this.#onSign();
+  }
+
+  #onBatch({ batch, isStale, resolveOffset }: EachBatchPayload): void {
+    const lane = this.#laneByPartition.get(batch.partition);
+    // Not resolving leaves the position where it was: the records come again when they are wanted.
+    if (lane === undefined || !lane.isReading || isStale()) return;
+    lane.owned.accept(batch);
+    resolveOffset(batch.lastOffset());
+    if (lane.owned.isFull) this.#consumer.pause([{ topic: batch.topic, partitions: [batch.partition] }]);
+  }
+
+  #onSign(): void {
+    this.#lastSignMs = this.#options.clock.nowMs();
+    this.#trouble = null;
+    for (const confirm of this.#confirmations) confirm();
+    this.#confirmations.clear();
+  }
+
+  #onCrash(error: Error, willRestart: boolean): void {
+    this.#isJoined = false;
+    this.#trouble = reasonOf(error);
+    if (willRestart) {
+      this.#options.logger.warn({ reason: reasonOf(error) }, "group connection lost, joining again");
+      return;
+    }
+    this.#fail(
+      new ForecastnetError("LOG_FAILED", `the consumer group failed for good: ${reasonOf(error)}`, {
+        cause: error,
+      }),
+    );
+  }
+
+  #open(partition: number, topics: readonly string[]): void {
+    const { subscription, lane: work, startOffset, restore } = this.#options;
+    const lane = new KafkaLane({
+      partition,
+      topics,
+      subscription,
+      work,
+      previous: this.#closingByPartition.get(partition),
+      transactor: (lost) => this.#transactor(partition, lost),
+      startOffset,
+      restore,
+      read: () => this.#read(lane),
+      resume: () => this.#resume(partition),
+      onError: (error) => this.#onLaneError(lane, error),
+    });
+    this.#laneByPartition.set(partition, lane);
+  }
+
+  /** Sets the fetch positions of a lane and lets its fetches run. */
+  #read({ owned, topics }: KafkaLane): void {
+    if (!this.#isJoined) return; // The next join does it.
+    const { partition, positions } = owned;
+    for (const topic of topics) {
+      this.#consumer.seek({ topic, partition, offset: String(positions.get(topic) ?? 0) });
+    }
+    if (!owned.isFull) this.#resume(partition);
+  }
+
+  #resume(partition: number): void {
+    const lane = this.#laneByPartition.get(partition);
+    if (!this.#isJoined || lane === undefined) return;
+    this.#consumer.resume(lane.topics.map((topic) => ({ topic, partitions: [partition] })));
+  }
+
+  #lose(partition: number): void {
+    const lane = this.#laneByPartition.get(partition);
+    if (lane === undefined) return;
+    this.#laneByPartition.delete(partition);
+    lane.lose();
+    const closing = lane.closed.then(() => {
+      if (this.#closingByPartition.get(partition) === closing) this.#closingByPartition.delete(partition);
+    });
+    this.#closingByPartition.set(partition, closing);
+    this.#options.logger.info({ partition }, "partition lost");
+  }
+
+  async #onLaneError(lane: KafkaLane, error: unknown): Promise<void> {
+    if (!(error instanceof PartitionLostError)) return this.#fail(error);
+    // A rebalance may overtake a commit: another member fenced us before we heard of the new assignment.
+    const isExplained =
+      lane.owned.lost.aborted || (await firesWithin(lane.owned.lost, 2 * this.#options.sessionTimeoutMs));
+    if (!isExplained && !this.#isStopping) this.#fail(error);
+  }
+
+  #fail(error: unknown): void {
+    this.#rejectDone(error);
+  }
+
+  #transactor(partition: number, lost: AbortSignal): Transactor {
+    const { kafka, subscription, transactionTimeoutMs, findTopic, committed, logger } = this.#options;
+    return new Transactor({
+      kafka,
+      group: subscription.group,
+      partition,
+      transactionTimeoutMs,
+      lost,
+      findTopic,
+      committed: (topic) => committed(subscription.group, topic, partition),
+      confirmMembership: () => Promise.race([this.#nextSign(), fired(lost)]),
+      onTrouble: (reason) => {
+        this.#trouble = reason;
+        logger.warn({ partition, reason }, "log did not answer, trying again");
+      },
+    });
+  }
+
+  #nextSign(): Promise<void> {
+    return new Promise((resolve) => this.#confirmations.add(resolve));
+  }
+
+  #outage(): string | null {
+    if (this.#trouble !== null) return this.#trouble;
+    const silentMs = this.#options.clock.nowMs() - this.#lastSignMs;
+    return silentMs > this.#options.sessionTimeoutMs ? `no heartbeat for ${silentMs} ms` : null;
+  }
+
+  async #allClosed(): Promise<void> {
+    const open = [...this.#laneByPartition.values()].map((lane) => lane.closed);
+    await Promise.all([...open, ...this.#closingByPartition.values()]);
+  }
+}

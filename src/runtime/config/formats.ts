@@ -1,0 +1,178 @@
+// The formats a setting can have. A format says in words what it allows, reads text (environment variables
+// and flags are always text) and finds the flaws of a value. It never guesses: "12abc" is no number and
+// "yes" is no boolean.
+import { parse as parseYaml } from "yaml";
+import { type Flaw, refusal, unknownKey } from "./problems.ts";
+
+export interface Format<T> {
+  /** Part of every message about the setting, and of the reference page. */
+  readonly allowed: string;
+  /** Brings what a source gave into shape. What it cannot read it returns as it is, for `flaws` to refuse. */
+  read(given: unknown): unknown;
+  flaws(value: unknown): readonly Flaw[];
+  /** Never set: it carries T to the compiler. */
+  readonly type?: T;
+}
+
+type Formats<T> = { readonly [K in keyof T]-?: Format<Required<T>[K]> };
+
+export const boolean: Format<boolean> = scalar(
+  "true or false",
+  (value) => typeof value === "boolean",
+  (text) => (text === "true" ? true : text === "false" ? false : text),
+);
+
+export function text(allowed: string, pattern: RegExp): Format<string> {
+  return scalar(allowed, (value) => typeof value === "string" && pattern.test(value));
+}
+
+export function oneOf<const T extends readonly string[]>(...values: T): Format<T[number]> {
+  return scalar(values.join(", "), (value) => typeof value === "string" && values.includes(value));
+}
+
+export function integer(min: number, max: number): Format<number> {
+  return scalar(`integer from ${min} to ${max}`, (value) => isIntegerWithin(value, min, max), readNumber);
+}
+
+/** An integer in a range, or one value outside it that has a meaning of its own. */
+export function integerOr(special: number, min: number, max: number): Format<number> {
+  return scalar(
+    `${special} or integer from ${min} to ${max}`,
+    (value) => value === special || isIntegerWithin(value, min, max),
+    readNumber,
+  );
+}
+
+export const freeText = text("text of 1 to 255 characters", /^\S(.{0,253}\S)?$/s);
+export const optionalText = text("text of up to 255 characters", /^.{0,255}$/s);
+export const filePath = text("path of a readable file that is not empty", /^.*$/);
+
+export const topicName = text(
+  "topic name of up to 249 letters, digits, dots, dashes and underscores",
+  /^(?!\.{1,2}$)[A-Za-z0-9._-]{1,249}$/,
+);
+
+export const url = text(
+  "empty, or http(s)://host[:port][/path] without user and password",
+  /^(https?:\/\/[^\s/@?#]+(\/[^\s@?#]*)?)?$/,
+);
+
+/** Only the shape; whether the worker can keep a grid of that step is decided where the grid is built. */
+export const interval = text(
+  "auto, or an ISO 8601 duration such as PT5M, PT1H, P1D or P1M",
+  /^(auto|P(?=.*[1-9])(\d+Y)?(\d+M)?(\d+W)?(\d+D)?(T(?=\d)(\d+H)?(\d+M)?(\d+(\.\d+)?S)?)?)$/,
+);
+
+const hostAndPort = scalar<string>("host:port", (value) => {
+  const port = typeof value === "string" && /^(?:[\w.-]+|\[[\da-fA-F:.]+\]):(\d{1,5})$/.exec(value)?.[1];
+  return isIntegerWithin(Number(port || 0), 1, 65_535);
+});
+const level = scalar<number>(
+  "number between 0 and 1, both excluded",
+  (value) => typeof value === "number" && value > 0 && value < 1,
+  readNumber,
+);
+
+export const brokers = listOf("comma-separated list of host:port", hostAndPort);
+
+const levels = listOf("comma-separated list of strictly rising numbers between 0 and 1", level);
+
+export const quantileLevels: Format<readonly number[]> = {
+  ...levels,
+  flaws(value) {
+    const flaws = levels.flaws(value);
+    return flaws.length > 0 || isRising(value as number[]) ? flaws : [refusal("", value, levels.allowed)];
+  },
+};
+
+/** A list with at least `minLength` items; as text, comma-separated or in YAML or JSON notation. */
+export function listOf<T>(allowed: string, item: Format<T>, minLength = 1): Format<readonly T[]> {
+  return {
+    allowed,
+    read(given) {
+      const list = typeof given === "string" ? readList(given) : given;
+      return Array.isArray(list) ? list.map((one) => item.read(one)) : list;
+    },
+    flaws(value) {
+      if (!Array.isArray(value) || value.length < minLength) {
+        return [refusal("", value, allowed)];
+      }
+      return value.flatMap((one, index) =>
+        item.flaws(one).map((flaw) => ({ ...flaw, path: `[${index}]${flaw.path}` })),
+      );
+    },
+  };
+}
+
+/** An object with one key that must be there; the others fall back to `defaults`, or stay away. */
+export function record<T extends object>(
+  allowed: string,
+  formats: Formats<T>,
+  required: keyof T & string,
+  defaults: Partial<T>,
+): Format<T> {
+  const formatByName = new Map<string, Format<unknown>>(Object.entries(formats));
+  return {
+    allowed,
+    read(given) {
+      if (!isPlainObject(given)) {
+        return given;
+      }
+      const fields = Object.entries(given).map(([name, value]) => {
+        const format = formatByName.get(name);
+        return [name, format === undefined ? value : format.read(value)];
+      });
+      return { [required]: undefined, ...defaults, ...Object.fromEntries(fields) };
+    },
+    flaws(value) {
+      if (!isPlainObject(value)) {
+        return [refusal("", value, allowed)];
+      }
+      return Object.entries(value).flatMap(([name, field]) => {
+        const format = formatByName.get(name);
+        return format === undefined
+          ? [unknownKey(`.${name}`, name, formatByName.keys())]
+          : format.flaws(field).map((flaw) => ({ ...flaw, path: `.${name}${flaw.path}` }));
+      });
+    },
+  };
+}
+
+export function isPlainObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function scalar<T>(
+  allowed: string,
+  accepts: (value: unknown) => boolean,
+  readText: (text: string) => unknown = (text) => text,
+): Format<T> {
+  return {
+    allowed,
+    read: (given) => (typeof given === "string" ? readText(given.trim()) : given),
+    flaws: (value) => (accepts(value) ? [] : [refusal("", value, allowed)]),
+  };
+}
+
+function isIntegerWithin(value: unknown, min: number, max: number): boolean {
+  return Number.isInteger(value) && (value as number) >= min && (value as number) <= max;
+}
+
+function isRising(numbers: readonly number[]): boolean {
+  return numbers.every((number, index) => index === 0 || number > numbers[index - 1]);
+}
+
+function readNumber(text: string): unknown {
+  return /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text) ? Number(text) : text;
+}
+
+function readList(text: string): unknown {
+  if (!text.trim().startsWith("[")) {
+    return text.split(",");
+  }
+  try {
+    return parseYaml(text);
+  } catch {
+    return text; // `flaws` refuses it and says what a list looks like
+  }
+}

@@ -1,0 +1,113 @@
+// Loads the configuration: gathers the values, checks each, checks them together, reads the secret files.
+// Pure but for reading files. All problems are found before the first is reported.
+import { readFileSync } from "node:fs";
+import { isPlainObject } from "./formats.ts";
+import { configInvalid, type Problem, refusal } from "./problems.ts";
+import { findBrokenRules } from "./rules.ts";
+import type { AppConfig, GivenConfig } from "./schema.ts";
+import { mask, Secret } from "./secret.ts";
+import { createStore, isSecretFile, settings } from "./settings.ts";
+import { type ConfigInput, gatherValues, messageOf, problemAt } from "./sources.ts";
+
+export interface LoadedConfig {
+  readonly config: AppConfig;
+  /** The values before secrets were read: what may be printed. */
+  readonly given: GivenConfig;
+  readonly sourceOf: (key: string) => string;
+}
+
+/** The environment of this process, for `ConfigInput.env`. Nothing else in the project reads it. */
+export function processEnvironment(): ConfigInput["env"] {
+  return process.env;
+}
+
+export function loadConfig(input: ConfigInput): AppConfig {
+  return loadWithSources(input).config;
+}
+
+export function loadWithSources(input: ConfigInput): LoadedConfig {
+  const readFile = input.readFile ?? ((path: string) => readFileSync(path, "utf8"));
+  const { givenByKey, problems: sourceProblems } = gatherValues(input, readFile);
+  const sourceOf = (key: string) => givenByKey.get(key)?.source ?? "default";
+
+  const store = createStore();
+  const flawed = new Set<string>();
+  const valueProblems: Problem[] = [];
+  for (const [key, { value, source }] of givenByKey) {
+    const format = formatOf(key);
+    const read = format.read(value);
+    const flaws = format.flaws(read);
+    if (flaws.length === 0) {
+      store.set(key, read);
+    } else {
+      flawed.add(key);
+      valueProblems.push(...flaws.map((flaw) => problemAt(key, source, flaw)));
+    }
+  }
+
+  const given = store.validate({ allowed: "strict" }).getProperties();
+  const ruleProblems = findBrokenRules(given)
+    .filter(({ keys }) => !keys.some((key) => flawed.has(key)))
+    .map(({ keys: [key], within = "", given: value, allowed }) =>
+      problemAt(key, sourceOf(key), refusal(within, value, allowed)),
+    );
+  const { config, problems: secretProblems } = readSecrets(given, readFile, sourceOf);
+
+  const problems = [...sourceProblems, ...valueProblems, ...ruleProblems, ...secretProblems];
+  if (problems.length > 0) {
+    throw configInvalid(problems);
+  }
+  return { config: deepFreeze(config), given, sourceOf };
+}
+
+function formatOf(key: string) {
+  const setting = settings.get(key);
+  if (setting === undefined) {
+    throw new Error(`no setting ${key}: a source let an unknown key pass`);
+  }
+  return setting.format;
+}
+
+/** Puts in place of every `xFile` the contents of that file as `x`, or null where no file is named. */
+function readSecrets(
+  given: GivenConfig,
+  readFile: (path: string) => string,
+  sourceOf: (key: string) => string,
+): { readonly config: AppConfig; readonly problems: readonly Problem[] } {
+  const problems: Problem[] = [];
+  const convert = (prefix: string, node: object): object => {
+    const entries = Object.entries(node).map(([name, value]) => {
+      const key = prefix + name;
+      if (isPlainObject(value)) return [name, convert(`${key}.`, value)];
+      if (!isSecretFile(key)) return [name, value];
+      const secret = value === "" ? null : readSecret(value, readFile);
+      if (typeof secret === "string") {
+        const advice = `allowed: ${formatOf(key).allowed}`;
+        problems.push({ key, source: sourceOf(key), what: secret, advice });
+      }
+      return [name.slice(0, -"File".length), secret];
+    });
+    return Object.fromEntries(entries);
+  };
+  return { config: convert("", given) as AppConfig, problems };
+}
+
+/** The secret, or in words why there is none. */
+function readSecret(path: string, readFile: (path: string) => string): Secret | string {
+  // Someone may have put the password itself where its file belongs; only what looks like a path is repeated.
+  const shown = /[\\/]/.test(path) ? path : mask;
+  try {
+    const value = readFile(path).trim();
+    return value === "" ? `file ${shown} is empty` : new Secret(value);
+  } catch (error) {
+    return `file ${shown} cannot be read: ${messageOf(error).replaceAll(path, shown)}`;
+  }
+}
+
+function deepFreeze<T>(value: T): T {
+  if (typeof value === "object" && value !== null) {
+    for (const child of Object.values(value)) deepFreeze(child);
+    Object.freeze(value);
+  }
+  return value;
+}

@@ -1,0 +1,235 @@
+// Every setting there is: its meaning, format and default. The environment variable, the flag, the types, the
+// checks and docs/configuration.md all follow from this table, so a new setting is one entry here.
+import type { GapPolicy, SeriesSettings } from "../../domain.ts";
+import {
+  boolean,
+  brokers,
+  type Format,
+  filePath,
+  freeText,
+  integer,
+  integerOr,
+  interval,
+  listOf,
+  oneOf,
+  optionalText,
+  quantileLevels,
+  record,
+  text,
+  topicName,
+  url,
+} from "./formats.ts";
+import type { Secret } from "./secret.ts";
+
+export interface InputTopic {
+  readonly topic: string;
+  readonly format: "avro" | "confluent" | "json";
+  readonly seriesField: string;
+  readonly timeField: string;
+  readonly valueField: string;
+  readonly timeUnit: "ms" | "s" | "us" | "iso";
+}
+
+export interface SeriesOverride extends Partial<SeriesSettings> {
+  /** Glob on the series id: `*` stands for any run of characters, `?` for one. */
+  readonly match: string;
+}
+
+export interface Setting<T> {
+  readonly doc: string;
+  readonly format: Format<T>;
+  readonly default: T;
+}
+
+const wireFormat = oneOf("avro", "confluent", "json");
+const fieldPath = text("field name, or a path of names with dots", /^[^.\s]+(\.[^.\s]+)*$/);
+const gapPolicy: Format<GapPolicy> = oneOf("seasonal", "linear", "hold", "none");
+
+export const inputTopicFormats = {
+  topic: topicName,
+  format: wireFormat,
+  seriesField: fieldPath,
+  timeField: fieldPath,
+  valueField: fieldPath,
+  timeUnit: oneOf("ms", "s", "us", "iso"),
+};
+
+export const inputTopicDefaults = {
+  format: "avro",
+  seriesField: "seriesId",
+  timeField: "time",
+  valueField: "value",
+  timeUnit: "ms",
+} as const satisfies Omit<InputTopic, "topic">;
+
+export const inputTopicDocs: Readonly<Record<keyof InputTopic, string>> = {
+  topic: "Name of the topic. Must be given.",
+  format: "How its records are written; confluent is Avro framed with a schema id of the registry.",
+  seriesField: "Field with the series id; dots lead into nested records.",
+  timeField: "Field with the event time.",
+  valueField: "Field with the value: a number, or a list of one number per channel.",
+  timeUnit: "Unit of the event time since the epoch; iso is ISO 8601 text.",
+};
+
+const seriesFormats = {
+  interval,
+  horizon: integer(1, 10_000),
+  season: integer(0, 1_000_000),
+  history: integer(0, 10_000_000),
+  every: integer(1, 10_000),
+  gapPolicy,
+  gapMax: integer(0, 10_000),
+};
+
+const inputTopics = listOf(
+  "list of { topic, format, seriesField, timeField, valueField, timeUnit }",
+  record<InputTopic>("{ topic, ... }", inputTopicFormats, "topic", inputTopicDefaults),
+);
+
+const overrides = listOf(
+  `list of { match, ... } with any of ${Object.keys(seriesFormats).join(", ")}`,
+  record<SeriesOverride>("{ match, ... }", { match: freeText, ...seriesFormats }, "match", {}),
+  0,
+);
+
+export const schema = {
+  group: setting("Consumer group; workers that share it share the work.", freeText, "forecastnet"),
+  kafka: {
+    brokers: setting("Brokers to find the cluster by.", brokers, ["127.0.0.1:9092"]),
+    clientId: setting("Name of this client in the broker's logs and quotas.", freeText, "forecastnet"),
+    ssl: {
+      enabled: setting("Encrypt connections to the brokers.", boolean, false),
+      caFile: setting("Certificate authority (PEM), if not one the system trusts.", filePath, ""),
+      certFile: setting("Client certificate (PEM).", filePath, ""),
+      keyFile: setting("Private key of the client certificate (PEM).", filePath, ""),
+    },
+    sasl: {
+      mechanism: setting(
+        "How to log in to the brokers.",
+        oneOf("none", "plain", "scram-sha-256", "scram-sha-512"),
+        "none",
+      ),
+      username: setting("User to log in as.", optionalText, ""),
+      passwordFile: setting("File with the password.", filePath, ""),
+    },
+    createTopics: setting("Create those of our own topics that are missing.", boolean, true),
+    replicationFactor: setting(
+      "Copies of each topic we create; -1 leaves it to the broker.",
+      integerOr(-1, 1, 32_767),
+      -1,
+    ),
+    sessionTimeoutMs: setting(
+      "A worker silent for this long loses its partitions; also how long recovery from a crash takes.",
+      integer(1000, 300_000),
+      10_000,
+    ),
+    transactionTimeoutMs: setting(
+      "The broker aborts a transaction open for longer than this.",
+      integer(1000, 900_000),
+      60_000,
+    ),
+  },
+  registry: {
+    url: setting("Schema registry for the confluent format; empty for none.", url, ""),
+    username: setting("User to log in to the registry as.", optionalText, ""),
+    passwordFile: setting("File with the registry password.", filePath, ""),
+  },
+  topics: {
+    inputs: setting("Topics to read observations from, and how to read each.", inputTopics, [
+      { topic: "sensors", ...inputTopicDefaults },
+    ]),
+    forecasts: setting("Topic the forecasts are written to.", topicName, "forecasts"),
+    state: setting("Compacted topic for the state of the series.", topicName, "forecastnet.state"),
+    deadLetters: setting(
+      "Topic for input records that cannot be read.",
+      topicName,
+      "forecastnet.dead-letters",
+    ),
+  },
+  output: {
+    format: setting("How forecasts are written.", wireFormat, "avro"),
+    levels: setting(
+      "Quantile levels in every forecast.",
+      quantileLevels,
+      [0.025, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.975],
+    ),
+  },
+  series: {
+    interval: setting(
+      "Step of the grid; auto takes it from a series' first points.",
+      seriesFormats.interval,
+      "auto",
+    ),
+    horizon: setting("Steps ahead to forecast (τ).", seriesFormats.horizon, 24),
+    season: setting("Steps after which a series repeats; 0 means horizon.", seriesFormats.season, 0),
+    history: setting("Slots kept per series; 0 means 60 × horizon.", seriesFormats.history, 0),
+    every: setting("Forecast on every n-th completed step.", seriesFormats.every, 1),
+    gapPolicy: setting("How missing slots are filled.", seriesFormats.gapPolicy, "seasonal"),
+    gapMax: setting("Longest run of missing slots that is filled, in steps.", seriesFormats.gapMax, 6),
+    overrides: setting("Other settings for series whose id matches a pattern.", overrides, []),
+  },
+  limits: {
+    seriesIdLength: setting(
+      "Longest series id accepted, in characters; a longer one is a dead letter.",
+      integer(1, 4096),
+      256,
+    ),
+    recordBytes: setting(
+      "Largest input record accepted; a larger one is a dead letter.",
+      integer(1024, 64 * 1024 * 1024),
+      1024 * 1024,
+    ),
+    futureToleranceMs: setting(
+      "How far ahead of the clock an observation may lie; beyond that it is a dead letter.",
+      integer(0, 7 * 24 * 3_600_000),
+      300_000,
+    ),
+  },
+  pipeline: {
+    start: setting(
+      "Where to begin a partition nobody in the group has read yet.",
+      oneOf("earliest", "latest"),
+      "earliest",
+    ),
+    maxBatchRecords: setting(
+      "Most records in one batch, and so in one transaction.",
+      integer(1, 100_000),
+      1000,
+    ),
+    bufferedBatches: setting("Batches held between computing and committing.", integer(1, 64), 2),
+    behindAfterMs: setting(
+      "Input older than this is far behind: only the newest origin of each series gets a forecast; 0 means never.",
+      integer(0, 30 * 24 * 3_600_000),
+      60_000,
+    ),
+  },
+  worker: {
+    graceMs: setting("Time to settle and leave after SIGTERM.", integer(1000, 600_000), 25_000),
+    host: setting("Address the HTTP server listens on.", freeText, "0.0.0.0"),
+    port: setting("Port of the HTTP server; 0 takes any free one.", integer(0, 65_535), 9464),
+    logLevel: setting(
+      "Least severe level that is logged.",
+      oneOf("trace", "debug", "info", "warn", "error", "fatal", "silent"),
+      "info",
+    ),
+  },
+};
+
+/** The values as given: a key ending in `File` holds a path. */
+export type GivenConfig = GivenValues<typeof schema>;
+type GivenValues<S> = S extends Setting<infer T> ? T : { readonly [K in keyof S]: GivenValues<S[K]> };
+
+/** The values as used: where the schema says `passwordFile`, this has `password`, read from that file. */
+export type AppConfig = Values<typeof schema>;
+type Values<S> =
+  S extends Setting<infer T>
+    ? T
+    : {
+        readonly [K in keyof S as K extends `${infer Name}File` ? Name : K]: K extends `${string}File`
+          ? Secret | null
+          : Values<S[K]>;
+      };
+
+function setting<T>(doc: string, format: Format<T>, fallback: NoInfer<T>): Setting<T> {
+  return { doc, format, default: fallback };
+}

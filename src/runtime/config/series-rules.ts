@@ -1,0 +1,71 @@
+// Which settings hold for which series. Every override whose pattern matches applies, in order, so a later
+// one wins. Series with the same matches share one frozen object: memory grows with the rules, not the series.
+import type { SeriesSettings } from "../../domain.ts";
+import type { AppConfig } from "./schema.ts";
+
+const horizonsKeptByDefault = 60;
+
+export function seriesRules(series: AppConfig["series"]): (seriesId: string) => SeriesSettings {
+  const { overrides, ...defaults } = series;
+  const patterns = overrides.map(({ match }) => compileGlob(match));
+  const settingsByMatches = new Map<string, SeriesSettings>();
+
+  const build = (seriesId: string): SeriesSettings => {
+    const merged = { ...defaults };
+    for (const [index, { match: _, ...changes }] of overrides.entries()) {
+      if (patterns[index].test(seriesId)) Object.assign(merged, changes);
+    }
+    return Object.freeze(makeFit(resolveSettings(merged)));
+  };
+
+  return (seriesId) => {
+    let matches = "";
+    for (let index = 0; index < patterns.length; index++) {
+      if (patterns[index].test(seriesId)) matches += `${index},`;
+    }
+    let settings = settingsByMatches.get(matches);
+    if (settings === undefined) {
+      settings = build(seriesId);
+      settingsByMatches.set(matches, settings);
+    }
+    return settings;
+  };
+}
+
+/** Puts in what 0 stands for. */
+export function resolveSettings(given: SeriesSettings): SeriesSettings {
+  return {
+    ...given,
+    season: given.season || given.horizon,
+    history: given.history || horizonsKeptByDefault * given.horizon,
+  };
+}
+
+/** Two windows of 2τ each, and two seasons: less leaves nothing to measure a baseline's errors on. */
+export function minimumHistory(horizon: number, season: number): number {
+  return Math.max(4 * horizon, 2 * season);
+}
+
+/**
+ * The check at start tries each override alone. Several that meet on one series may still not go together;
+ * then the history grows to what they need, since a series id must not be able to stop a worker.
+ */
+function makeFit(settings: SeriesSettings): SeriesSettings {
+  const history = Math.max(settings.history, minimumHistory(settings.horizon, settings.season));
+  return { ...settings, history, gapMax: Math.min(settings.gapMax, history - 1) };
+}
+
+/**
+ * `*` is any run of characters, `?` is one. Each stretch between stars is taken at its first occurrence and
+ * never tried elsewhere (a lookahead does not backtrack), so a hostile id costs no more than a plain one.
+ */
+function compileGlob(glob: string): RegExp {
+  const [first, ...rest] = glob.split(/\*+/).map(stretchToPattern);
+  const last = rest.pop();
+  const middle = rest.map((stretch, index) => `(?=(.*?${stretch}))\\${index + 1}`).join("");
+  return new RegExp(`^${first}${middle}${last === undefined ? "" : `.*${last}`}$`, "su");
+}
+
+function stretchToPattern(stretch: string): string {
+  return stretch.replace(/[\\^$.*+()[\]{}|/]/g, "\\$&").replaceAll("?", ".");
+}

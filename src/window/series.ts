@@ -1,0 +1,213 @@
+// One series as a worker knows it: its grid, once its interval is known, and the window at its newest slot.
+// All else it keeps (where the unbroken run began, the seasonal errors) is derived from the grid, so that a
+// series restored from its stored blocks behaves to the bit as the one that was lost.
+
+import type { Observation, SeriesSettings, Window } from "../domain.ts";
+import { type Interval, parseInterval } from "../models/interval.ts";
+import { fillGaps } from "./gap-fill.ts";
+import { blockOf, Grid, type PutOutcome } from "./grid.ts";
+import { findInterval, POINTS_TO_FIND_INTERVAL } from "./interval-finder.ts";
+import { SeasonalErrors } from "./seasonal-errors.ts";
+import { UnbrokenRun } from "./unbroken-run.ts";
+
+/**
+ * What became of an observation. "interval-pending": kept until there are points enough to find the
+ * interval; "interval-found": it was the last one needed, and the series has advanced.
+ */
+export type PushOutcome = PutOutcome | "wrong-channels" | "interval-pending" | "interval-found";
+
+/** An observation that waits for the interval to be found. */
+export interface PendingPoint {
+  readonly timeMs: number;
+  readonly values: readonly number[];
+}
+
+/** What fixes a grid for good. */
+export interface GridFrame {
+  readonly interval: Interval;
+  readonly offsetMs: number;
+  readonly channels: number;
+}
+
+/** A grid in force, and what is derived from it. */
+interface Track {
+  readonly interval: Interval;
+  readonly offsetMs: number;
+  readonly grid: Grid;
+  readonly run: UnbrokenRun;
+  readonly errors: SeasonalErrors;
+}
+
+export class Series {
+  readonly seriesId: string;
+  readonly settings: SeriesSettings;
+  /** Counts the batches that changed the series; the stored block with the highest one is up to date. */
+  revision = 0;
+  lastForecastSlot: number | null = null;
+  #track: Track | null = null;
+  /** Sorted by time; empty once there is a grid. */
+  #pending: PendingPoint[] = [];
+  /** Blocks written since `takeChangedBlocks`, nearly always just the newest. */
+  #changedBlocks: number[] = [];
+
+  constructor(seriesId: string, settings: SeriesSettings) {
+    this.seriesId = seriesId;
+    this.settings = settings;
+  }
+
+  get interval(): Interval | null {
+    return this.#track?.interval ?? null;
+  }
+
+  get offsetMs(): number {
+    return this.#track?.offsetMs ?? 0;
+  }
+
+  get grid(): Grid | null {
+    return this.#track?.grid ?? null;
+  }
+
+  get pending(): readonly PendingPoint[] {
+    return this.#pending;
+  }
+
+  /** True when `takeChangedBlocks` has something to give. */
+  get isChanged(): boolean {
+    return this.#changedBlocks.length > 0;
+  }
+
+  push(observation: Observation): PushOutcome {
+    // A grid works in whole milliseconds: finer times of one slot would be ordered by chance.
+    const timeMs = Math.floor(observation.timeMs);
+    const { values } = observation;
+    if (this.#track !== null) return this.#place(this.#track, timeMs, values);
+    if (this.settings.interval === "auto") return this.#await({ timeMs, values });
+    if (values.length === 0) return "wrong-channels";
+    const interval = parseInterval(this.settings.interval);
+    return this.#place(this.#start({ interval, offsetMs: 0, channels: values.length }), timeMs, values);
+  }
+
+  /** True when the newest slot is to be forecast: `every` steps after the last one, never on a lone point. */
+  isDue(): boolean {
+    if (this.#track === null || this.#track.run.steps() < 2) return false;
+    const { newestSlot } = this.#track.grid;
+    return this.lastForecastSlot === null || newestSlot - this.lastForecastSlot >= this.settings.every;
+  }
+
+  markForecast(): void {
+    if (this.#track === null) return;
+    this.lastForecastSlot = this.#track.grid.newestSlot;
+    this.markChanged(blockOf(this.lastForecastSlot));
+  }
+
+  /** The window at the newest slot. `levels` are those of the error quantiles. */
+  takeWindow(levels: readonly number[], skippedOrigins = 0): Window {
+    const track = this.#track;
+    if (track === null) {
+      throw new Error(`series "${this.seriesId}" has no grid yet: take windows after a push advanced it`);
+    }
+    const { grid, interval, offsetMs } = track;
+    const { settings } = this;
+    const { horizon, season } = settings;
+    const origin = grid.newestSlot;
+    const freshSteps = track.run.steps();
+    const steps = Math.min(freshSteps, Math.max(2 * horizon, season));
+    const values = new Float64Array(steps * grid.channels);
+    const gaps = grid.copy(origin - steps + 1, steps, values);
+    let filledShare = 0;
+    if (gaps > 0) {
+      filledShare = shareOfGaps(values, grid.channels, Math.min(steps, 2 * horizon));
+      fillGaps(values, grid, origin - steps + 1, settings);
+    }
+    return {
+      seriesId: this.seriesId,
+      settings,
+      interval: interval.iso,
+      originMs: interval.timeOf(origin, offsetMs),
+      stepTimesMs: timesAhead(track, horizon),
+      channels: grid.channels,
+      values,
+      freshSteps,
+      filledShare,
+      skippedOrigins,
+      seasonalErrors: freshSteps >= 2 * season ? track.errors.summarize(levels) : null,
+    };
+  }
+
+  /** The kept blocks written since the last call, oldest first. Without a grid, block 0 is the pending points. */
+  takeChangedBlocks(): readonly number[] {
+    const oldest = this.#track === null ? 0 : blockOf(this.#track.grid.oldestSlot);
+    const changed = this.#changedBlocks.filter((block) => block >= oldest).sort((a, b) => a - b);
+    this.#changedBlocks = [];
+    return changed;
+  }
+
+  markChanged(block: number): void {
+    if (!this.#changedBlocks.includes(block)) this.#changedBlocks.push(block);
+  }
+
+  /** Puts a series back on its grid, which `load` fills from what was stored. */
+  resume(frame: GridFrame, load: (grid: Grid) => void): void {
+    const track = this.#start(frame);
+    load(track.grid);
+    track.run.rebuild();
+  }
+
+  #start({ interval, offsetMs, channels }: GridFrame): Track {
+    const { history } = this.settings;
+    const grid = new Grid({ channels, history, maxJitterMs: interval.maxJitterMs });
+    const run = new UnbrokenRun(grid, this.settings);
+    this.#track = { interval, offsetMs, grid, run, errors: new SeasonalErrors(grid, this.settings) };
+    return this.#track;
+  }
+
+  #place(track: Track, timeMs: number, values: readonly number[]): PushOutcome {
+    const { grid, interval, offsetMs, run, errors } = track;
+    if (values.length !== grid.channels) return "wrong-channels";
+    const slot = interval.indexOf(timeMs, offsetMs);
+    const previousNewest = grid.newestSlot;
+    const outcome = grid.put(slot, timeMs - interval.timeOf(slot, offsetMs), values);
+    if (outcome === "too-late") return outcome;
+    this.markChanged(blockOf(slot));
+    if (outcome === "advanced") {
+      run.advance(previousNewest);
+    } else {
+      if (outcome === "late-amended") run.amend(slot);
+      errors.invalidate();
+    }
+    return outcome;
+  }
+
+  #await(point: PendingPoint): PushOutcome {
+    const channels = this.#pending[0]?.values.length ?? point.values.length;
+    if (channels === 0 || point.values.length !== channels) return "wrong-channels";
+    this.markChanged(0);
+    const at = this.#pending.findIndex((other) => other.timeMs >= point.timeMs);
+    const isKnown = at >= 0 && this.#pending[at].timeMs === point.timeMs;
+    this.#pending.splice(at < 0 ? this.#pending.length : at, isKnown ? 1 : 0, point);
+    if (isKnown) return "duplicate";
+    if (this.#pending.length < POINTS_TO_FIND_INTERVAL) return "interval-pending";
+    this.#leavePending(channels);
+    return "interval-found";
+  }
+
+  #leavePending(channels: number): void {
+    const points = this.#pending;
+    this.#pending = [];
+    this.#changedBlocks = [];
+    const track = this.#start({ ...findInterval(points.map((point) => point.timeMs)), channels });
+    for (const { timeMs, values } of points) this.#place(track, timeMs, values);
+  }
+}
+
+function timesAhead({ grid, interval, offsetMs }: Track, horizon: number): number[] {
+  const timesMs = new Array<number>(horizon);
+  for (let h = 0; h < horizon; h++) timesMs[h] = interval.timeOf(grid.newestSlot + h + 1, offsetMs);
+  return timesMs;
+}
+
+function shareOfGaps(values: Float64Array, channels: number, steps: number): number {
+  let gaps = 0;
+  for (let back = 1; back <= steps; back++) if (Number.isNaN(values[values.length - back * channels])) gaps++;
+  return gaps / steps;
+}

@@ -1,0 +1,209 @@
+// A worker: the pipeline on a log, its HTTP pages, and its life from start to stop.
+//
+// Start: HTTP first, so that a worker that cannot start says why; then topics, formats, group. A broker that
+// does not answer is waited for. Stop goes upstream to downstream: lanes drain and settle, the group is left,
+// the log is closed, HTTP last. Three quarters of the grace period are gentle, the rest is force.
+
+import type { SchemaRegistry } from "./log/codec/registry.ts";
+import type { Log, Membership } from "./log/log.ts";
+import { createLaneView, type LaneView, type PipelineParts, runLane } from "./pipeline.ts";
+import { buildPipelineParts, type Surroundings } from "./pipeline-parts.ts";
+import { ForecastnetError } from "./runtime/errors.ts";
+import { type Answer, type HttpServer, json, type Routes, serveHttp, text } from "./runtime/http.ts";
+import { Lifecycle } from "./runtime/lifecycle.ts";
+import type { WorkerFacts } from "./runtime/metrics.ts";
+import { backoff, fired, settlesWithin } from "./runtime/waiting.ts";
+
+export interface WorkerParts extends Surroundings {
+  readonly openLog: () => Promise<Log>;
+  /** Pages beside the worker's own. */
+  readonly routes?: Routes;
+}
+
+export interface WorkerStatus {
+  readonly isReady: boolean;
+  /** Why it is not ready, or "ready". */
+  readonly reason: string;
+}
+
+export class Worker {
+  /** Resolves once stopped; rejects with the reason when the worker cannot go on. */
+  readonly done: Promise<void>;
+  readonly #parts: WorkerParts;
+  readonly #lifecycle: Lifecycle;
+  readonly #laneByPartition = new Map<number, LaneView>();
+  readonly #stopping = new AbortController();
+  #http: HttpServer | undefined;
+  #log: Log | undefined;
+  #registry: SchemaRegistry | null = null;
+  #membership: Membership | undefined;
+  #trouble = "starting";
+
+  constructor(parts: WorkerParts) {
+    const { logger, metrics } = parts;
+    this.#parts = parts;
+    this.#lifecycle = new Lifecycle(logger, metrics.moved);
+    this.done = this.#live();
+    this.done.catch(() => undefined); // Told to whoever awaits it; stop() alone must not crash the process.
+  }
+
+  get port(): number | undefined {
+    return this.#http?.port;
+  }
+
+  status(): WorkerStatus {
+    const { state } = this.#lifecycle;
+    if (state === "starting" || state === "joining") return notReady(this.#trouble);
+    if (state !== "running") return notReady(state);
+    const membership = this.#membership?.status();
+    if (membership === undefined || !membership.isJoined) return notReady("joining the group");
+    if (membership.outage !== null) return notReady(`the log does not answer: ${membership.outage}`);
+    const registryOutage = this.#registry?.outage ?? null;
+    if (registryOutage !== null) return notReady(`the schema registry does not answer: ${registryOutage}`);
+    const restoring = [...this.#laneByPartition.values()].filter((lane) => !lane.isRestored);
+    if (restoring.length > 0) {
+      return notReady(`restoring partitions ${restoring.map((lane) => lane.partition).join(", ")}`);
+    }
+    return { isReady: true, reason: "ready" };
+  }
+
+  /** Asks the worker to stop; `done` tells when it has. */
+  stop(why: string): void {
+    if (this.#stopping.signal.aborted) return;
+    this.#parts.logger.info({ why }, "stop requested");
+    this.#stopping.abort();
+  }
+
+  async #live(): Promise<void> {
+    try {
+      await this.#serve();
+      await this.#start();
+      await Promise.race([this.#membership?.done, fired(this.#stopping.signal)]);
+    } catch (error) {
+      if (!this.#stopping.signal.aborted) {
+        await this.#fail(error);
+        throw error;
+      }
+    }
+    await this.#stop();
+  }
+
+  async #serve(): Promise<void> {
+    const { worker } = this.#parts.config;
+    this.#http = await serveHttp({ ...this.#pages(), ...this.#parts.routes }, worker.host, worker.port);
+    this.#parts.logger.info({ host: worker.host, port: this.#http.port }, "http listening");
+  }
+
+  async #start(): Promise<void> {
+    const log = await this.#retry(this.#parts.openLog);
+    this.#log = log;
+    const parts = await this.#retry(() => buildPipelineParts(log, this.#parts));
+    this.#registry = parts.registry;
+    this.#lifecycle.move("joining");
+    this.#membership = await this.#retry(() => this.#join(log, parts));
+    this.#lifecycle.move("running");
+  }
+
+  /** Tries again for as long as the failure is one that passes and nobody asked to stop. */
+  async #retry<T>(act: () => Promise<T>): Promise<T> {
+    const { signal } = this.#stopping;
+    for (let attempt = 0; ; attempt++) {
+      try {
+        return await act();
+      } catch (error) {
+        if (!(error instanceof ForecastnetError && error.retryable) || signal.aborted) throw error;
+        const { code, message, remedy } = error;
+        this.#trouble = message;
+        this.#parts.logger.warn({ code, reason: message, remedy }, "cannot start yet, trying again");
+        await backoff(attempt, signal);
+      }
+    }
+  }
+
+  #join(log: Log, parts: PipelineParts): Promise<Membership> {
+    const { group, topics, pipeline } = this.#parts.config;
+    const subscription = {
+      group,
+      inputs: topics.inputs.map(({ topic }) => topic),
+      start: pipeline.start,
+      maxBatchRecords: pipeline.maxBatchRecords,
+    };
+    return log.join(subscription, async (owned) => {
+      const view = createLaneView(owned.partition, parts);
+      this.#laneByPartition.set(owned.partition, view);
+      try {
+        await runLane(owned, parts, view);
+      } finally {
+        // A later lane of the same partition may have taken the place.
+        if (this.#laneByPartition.get(owned.partition) === view)
+          this.#laneByPartition.delete(owned.partition);
+      }
+    });
+  }
+
+  async #stop(): Promise<void> {
+    const { graceMs } = this.#parts.config.worker;
+    this.#lifecycle.move("stopping");
+    const isInTime = await settlesWithin(this.#drain(0.75 * graceMs), graceMs);
+    if (isInTime) return this.#lifecycle.move("stopped");
+    this.#lifecycle.move("failed");
+    throw new ForecastnetError(
+      "SHUTDOWN_FORCED",
+      `the worker could not close within its grace of ${graceMs} ms`,
+    );
+  }
+
+  async #drain(gentleMs: number): Promise<void> {
+    this.#registry?.close(); // A lane that waits for a schema holds nothing to settle.
+    await this.#membership?.stop(gentleMs);
+    await this.#close();
+  }
+
+  /** Leaves at once, so that the others need not wait for our session to time out. */
+  async #fail(error: unknown): Promise<void> {
+    this.#lifecycle.move("failed", { reason: String(error) });
+    try {
+      await this.#membership?.stop(0);
+      await this.#close();
+    } catch (cause) {
+      this.#parts.logger.warn({ reason: String(cause) }, "closing after the failure failed as well");
+    }
+  }
+
+  async #close(): Promise<void> {
+    await this.#log?.close();
+    await this.#http?.close();
+  }
+
+  #pages(): Routes {
+    return {
+      "/metrics": async (): Promise<Answer> => {
+        const { contentType, text: body } = await this.#parts.metrics.expose(this.#facts());
+        return { status: 200, contentType, body };
+      },
+      // Alive as long as it answers: a lost broker or a long restore is no reason to be restarted.
+      "/healthz": () => text(this.#lifecycle.state === "failed" ? 503 : 200, this.#lifecycle.state),
+      "/readyz": () => {
+        const { isReady, reason } = this.status();
+        return text(isReady ? 200 : 503, reason);
+      },
+      "/": () => json(200, { service: "forecastnet", ...this.#facts(), ...this.status() }),
+    };
+  }
+
+  #facts(): WorkerFacts {
+    const lanes = [...this.#laneByPartition.values()];
+    const membership = this.#membership?.status();
+    return {
+      state: this.#lifecycle.state,
+      partitions: membership?.partitions.length ?? 0,
+      series: lanes.reduce((sum, lane) => sum + lane.store.size, 0),
+      lag: membership?.lag ?? 0,
+      bufferedBatches: lanes.reduce((sum, lane) => sum + lane.bufferedBatches, 0),
+    };
+  }
+}
+
+function notReady(reason: string): WorkerStatus {
+  return { isReady: false, reason };
+}

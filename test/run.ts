@@ -1,0 +1,67 @@
+// The test command: the linter, the tests that need no broker, then those that do, on one shared real broker.
+//
+//   npm test                  everything
+//   npm test -- --unit        all that needs no broker
+//   npm test -- window        the test files whose path contains "window", without the linter
+
+import { spawnSync } from "node:child_process";
+import { join } from "node:path";
+import { sharedBrokerVariable, startBroker } from "./rig/kafka-broker.ts";
+import { isCi, missingParts } from "./rig/parts.ts";
+import { compiledTests, filesBelow, projectRoot } from "./rig/project.ts";
+import { TestSuite } from "./rig/test-suite.ts";
+
+const args = process.argv.slice(2);
+const isUnitOnly = args.includes("--unit");
+const nameParts = args.filter((arg) => !arg.startsWith("-"));
+
+// From the sources, not from the compiled folder, which may still hold tests that were deleted.
+const selected = filesBelow("test")
+  .filter((path) => path.endsWith(".test.ts"))
+  .filter((path) => nameParts.length === 0 || nameParts.some((part) => path.includes(part)));
+const needsBroker = (path: string): boolean => /^test\/(integrity\/|contract\/kafka)/.test(path);
+const quick = selected.filter((path) => !needsBroker(path)).map(compiledPath);
+const onBroker = isUnitOnly ? [] : selected.filter(needsBroker).map(compiledPath);
+
+// Reaches the test processes and the workers they start.
+process.env.NODE_OPTIONS = `${process.env.NODE_OPTIONS ?? ""} --enable-source-maps`;
+
+const suite = new TestSuite({ fileTimeoutMs: 5 * 60_000 });
+const notes: string[] = [];
+
+if (nameParts.length === 0) suite.addCheck("lint", lint());
+await suite.runFiles(quick, 2);
+if (onBroker.length > 0) await runOnBroker(onBroker);
+process.exitCode = (await suite.finish(notes)) ? 0 : 1;
+
+async function runOnBroker(files: readonly string[]): Promise<void> {
+  const missing = missingParts();
+  if (missing !== null && !isCi) {
+    suite.addSkipped(files.length);
+    notes.push(`SKIPPED ${files.length} test files: ${missing}`);
+    return;
+  }
+  try {
+    process.env[sharedBrokerVariable] = (await startBroker()).bootstrap;
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    suite.addProblem(`${files.length} test files did not run, for want of a real broker: ${why}`);
+    return;
+  }
+  await suite.runFiles(files, 1);
+}
+
+/** Null when the linter finds nothing; it has printed what it finds. */
+function lint(): string | null {
+  const biome = join(projectRoot, "node_modules", ".bin", "biome");
+  const { status, error } = spawnSync(biome, ["check"], {
+    cwd: projectRoot,
+    stdio: ["ignore", "inherit", "inherit"],
+  });
+  if (status === 0) return null;
+  return error?.message ?? "biome found problems, shown above; `npm run format` mends most of them";
+}
+
+function compiledPath(source: string): string {
+  return join(compiledTests, source.replace(/^test\//, "").replace(/\.ts$/, ".js"));
+}

@@ -1,0 +1,145 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import fc from "fast-check";
+import { BLOCK_SLOTS, Grid } from "../../../src/window/grid.ts";
+
+const SHAPE = { channels: 1, history: 100, maxJitterMs: 1000 };
+
+interface Put {
+  readonly slot: number;
+  readonly jitterMs: number;
+  readonly values: readonly number[];
+}
+
+function contentOf(grid: Grid): unknown {
+  return {
+    newest: grid.newestSlot,
+    blocks: grid.filledBlocks().map((block) => ({ block, ...grid.readBlock(block) })),
+  };
+}
+
+function gridOf(puts: readonly Put[], shape = SHAPE): Grid {
+  const grid = new Grid(shape);
+  for (const { slot, jitterMs, values } of puts) grid.put(slot, jitterMs, values);
+  return grid;
+}
+
+describe("grid", () => {
+  test("each kind of arrival has its outcome", () => {
+    const grid = new Grid(SHAPE);
+    assert.equal(grid.put(10, 0, [1]), "advanced");
+    assert.equal(grid.put(12, 0, [3]), "advanced");
+    assert.equal(grid.put(11, 0, [2]), "late-amended");
+    assert.equal(grid.put(11, 0, [2.5]), "duplicate");
+    assert.equal(grid.at(11, 0), 2.5);
+    assert.equal(grid.put(1000, 0, [9]), "advanced");
+    assert.equal(grid.put(12, 0, [3]), "too-late");
+  });
+
+  test("within a slot the later event time stays, whichever arrives first", () => {
+    const early = { slot: 5, jitterMs: -30, values: [1] };
+    const late = { slot: 5, jitterMs: 40, values: [2] };
+    for (const order of [
+      [early, late],
+      [late, early],
+    ])
+      assert.equal(gridOf(order).at(5, 0), 2);
+  });
+
+  test("at least the history is kept wherever its newest slot lies in a block", () => {
+    for (let newest = 500; newest < 500 + BLOCK_SLOTS; newest++) {
+      const grid = new Grid({ ...SHAPE, history: 64 });
+      for (let slot = 0; slot <= newest; slot++) grid.put(slot, 0, [slot]);
+      assert.equal(grid.at(newest - 63, 0), newest - 63);
+      assert.ok(Number.isNaN(grid.at(newest - 129, 0)));
+    }
+  });
+
+  test("memory grows with age and stops at the capacity", () => {
+    const grid = new Grid({ channels: 2, history: 1440, maxJitterMs: 1000 });
+    grid.put(-100_000, 0, [0, 0]);
+    assert.equal(grid.bytes, BLOCK_SLOTS * 2 * 8);
+    for (let i = 1; i < 200; i++) grid.put(-100_000 + i, 0, [i, i]);
+    assert.ok(grid.bytes <= 8 * BLOCK_SLOTS * 2 * 8);
+    for (let i = 200; i < 20_000; i++) grid.put(-100_000 + i, i % 3, [i, i]);
+    assert.equal(grid.bytes, grid.capacityBlocks * BLOCK_SLOTS * (2 * 8 + 4));
+    assert.equal(grid.capacityBlocks, 24);
+  });
+
+  test("a jump of any length costs no memory and forgets what it leaves behind", () => {
+    const grid = gridOf([{ slot: 0, jitterMs: 0, values: [1] }]);
+    const bytes = grid.bytes;
+    assert.equal(grid.put(1e12, 0, [2]), "advanced");
+    assert.equal(grid.bytes, bytes);
+    assert.deepEqual(grid.filledBlocks(), [Math.floor(1e12 / BLOCK_SLOTS)]);
+    assert.ok(Number.isNaN(grid.at(0, 0)));
+  });
+
+  test("jitter of more than 32 bits keeps its order to the millisecond", () => {
+    const shape = { ...SHAPE, maxJitterMs: 366 * 86_400_000 };
+    const jitterMs = 300 * 86_400_000;
+    const earlier = { slot: 50, jitterMs, values: [1] };
+    const later = { slot: 50, jitterMs: jitterMs + 1, values: [2] };
+    for (const order of [
+      [earlier, later],
+      [later, earlier],
+    ])
+      assert.equal(gridOf(order, shape).at(50, 0), 2);
+    assert.equal(
+      gridOf([later], shape)
+        .readBlock(0)
+        .jitterMs?.readDoubleLE(50 * 8),
+      jitterMs + 1,
+    );
+  });
+
+  test("a block that was read does not follow the ring", () => {
+    const grid = gridOf([{ slot: 0, jitterMs: 7, values: [1] }]);
+    const { values, jitterMs } = grid.readBlock(0);
+    grid.put(0, 9, [2]);
+    assert.equal(values.readDoubleLE(0), 1);
+    assert.equal(jitterMs?.readInt32LE(0), 7);
+  });
+
+  test("any order, repetition and lateness gives the grid of the sorted input", () => {
+    const arrivals = fc.integer({ min: 1, max: 3 }).chain((channels) =>
+      fc
+        .record({
+          puts: fc.uniqueArray(
+            fc.record({
+              slot: fc.oneof(
+                fc.integer({ min: -150, max: 150 }),
+                fc.integer({ min: -100_000, max: 100_000 }),
+              ),
+              jitterMs: fc.integer({ min: -2, max: 2 }),
+              values: fc.array(fc.integer(), { minLength: channels, maxLength: channels }),
+            }),
+            // One value per event time: two different ones are a conflict, which the last write decides.
+            { minLength: 1, maxLength: 80, selector: (put) => `${put.slot}/${put.jitterMs}` },
+          ),
+          seed: fc.array(fc.nat(), { minLength: 1, maxLength: 200 }),
+        })
+        .map(({ puts, seed }) => ({ channels, puts, seed })),
+    );
+    fc.assert(
+      fc.property(arrivals, ({ channels, puts, seed }) => {
+        const shape = { ...SHAPE, channels };
+        const sorted = [...puts].sort((a, b) => a.slot - b.slot || a.jitterMs - b.jitterMs);
+        const copies = seed.map((n) => puts[n % puts.length]);
+        const shuffled = [...copies, ...puts.toReversed(), ...copies.toReversed()];
+        assert.deepEqual(contentOf(gridOf(shuffled, shape)), contentOf(gridOf(sorted, shape)));
+      }),
+    );
+  });
+
+  test("copy unrolls the ring and counts the gaps", () => {
+    const grid = new Grid({ ...SHAPE, channels: 2 });
+    for (let slot = 0; slot < 1000; slot++) if (slot % 10 !== 3) grid.put(slot, 0, [slot, -slot]);
+    const target = new Float64Array(2 * 100);
+    assert.equal(grid.copy(900, 100, target), 10);
+    for (let i = 0; i < 100; i++) {
+      assert.equal(target[2 * i], i % 10 === 3 ? Number.NaN : 900 + i);
+      assert.equal(target[2 * i + 1], i % 10 === 3 ? Number.NaN : -900 - i);
+    }
+  });
+});

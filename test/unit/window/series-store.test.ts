@@ -1,0 +1,253 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import fc from "fast-check";
+import type { SeriesSettings } from "../../../src/domain.ts";
+import type { StateBlockRecord } from "../../../src/log/codec/schemas.generated.ts";
+import { BLOCK_SLOTS } from "../../../src/window/grid.ts";
+import { SeriesStore } from "../../../src/window/series-store.ts";
+import { blockKey } from "../../../src/window/state-blocks.ts";
+
+const HOUR = 3_600_000;
+const LEVELS = [0.1, 0.5, 0.9];
+
+const SETTINGS: SeriesSettings = {
+  interval: "PT1H",
+  horizon: 4,
+  season: 6,
+  history: 150,
+  every: 1,
+  gapPolicy: "seasonal",
+  gapMax: 3,
+};
+
+const storeWith = (settings: Partial<SeriesSettings> = {}) =>
+  new SeriesStore(() => ({ ...SETTINGS, ...settings }));
+
+function push(store: SeriesStore, seriesId: string, hour: number, value = hour): void {
+  store.of(seriesId).push({ seriesId, timeMs: hour * HOUR, values: [value] });
+}
+
+/** What a compacted topic keeps: the newest record of each key. */
+class Topic {
+  readonly #byKey = new Map<string, StateBlockRecord>();
+
+  write(blocks: readonly StateBlockRecord[]): void {
+    for (const block of blocks) this.#byKey.set(blockKey(block), block);
+  }
+
+  get blocks(): StateBlockRecord[] {
+    return [...this.#byKey.values()];
+  }
+}
+
+describe("changes", () => {
+  test("a batch writes one block per series that moved, and nothing twice", () => {
+    const store = storeWith();
+    for (let hour = 0; hour < 100; hour++) push(store, "a", hour);
+    push(store, "b", 5);
+    assert.deepEqual(store.takeChanges().map(blockKey), ["a#0", "a#1", "b#0"]);
+    push(store, "a", 100);
+    assert.deepEqual(store.takeChanges().map(blockKey), ["a#1"]);
+    assert.deepEqual(store.takeChanges(), []);
+  });
+
+  test("an amendment writes the older block, a point that comes too late writes nothing", () => {
+    const store = storeWith();
+    for (let hour = 0; hour < 400; hour += 2) push(store, "a", hour);
+    store.takeChanges();
+    push(store, "a", 301);
+    assert.deepEqual(
+      store.takeChanges().map((block) => block.firstSlot),
+      [256],
+    );
+    push(store, "a", 3);
+    assert.deepEqual(store.takeChanges(), []);
+  });
+
+  test("a series never uses more keys than its ring has blocks", () => {
+    const store = storeWith();
+    const topic = new Topic();
+    for (let hour = -1000; hour < 1000; hour++) {
+      push(store, "a", hour);
+      topic.write(store.takeChanges());
+    }
+    assert.equal(topic.blocks.length, store.of("a").grid?.capacityBlocks);
+  });
+
+  test("a block already taken does not change with the next batch", () => {
+    const store = storeWith();
+    push(store, "a", 0, 1);
+    const [block] = store.takeChanges();
+    push(store, "a", 0, 2);
+    assert.equal(block.values.readDoubleLE(0), 1);
+    assert.equal(block.revision, 1);
+    assert.equal(store.takeChanges()[0].revision, 2);
+  });
+
+  test("a block evicted in the batch that changed it is not written", () => {
+    const store = storeWith();
+    push(store, "a", 0);
+    push(store, "a", 100_000);
+    assert.deepEqual(
+      store.takeChanges().map((block) => block.newestSlot),
+      [100_000],
+    );
+  });
+});
+
+describe("restore", () => {
+  test("a restored store equals the lost one byte for byte, and goes on alike", () => {
+    const observation = fc.record({
+      seriesId: fc.constantFrom("a", "b", "auto-c"),
+      hour: fc.oneof(
+        { weight: 9, arbitrary: fc.integer({ min: -40, max: 260 }) },
+        { weight: 1, arbitrary: fc.integer({ min: -9999, max: 9999 }) },
+      ),
+      jitterMs: fc.constantFrom(0, 0, 0, -5, 9),
+      value: fc.integer({ min: -99, max: 99 }),
+    });
+    type Arrival = { seriesId: string; hour: number; jitterMs: number; value: number };
+    const settingsOf = (id: string) => (id.startsWith("auto") ? { ...SETTINGS, interval: "auto" } : SETTINGS);
+    const run = (store: SeriesStore, batch: readonly Arrival[]) => {
+      const windows = [];
+      for (const { seriesId, hour, jitterMs, value } of batch) {
+        const series = store.of(seriesId);
+        series.push({ seriesId, timeMs: hour * HOUR + jitterMs, values: [value] });
+        if (!series.isDue()) continue;
+        series.markForecast();
+        windows.push(series.takeWindow(LEVELS));
+      }
+      return windows;
+    };
+    const batches = fc.array(fc.array(observation, { maxLength: 60 }), { maxLength: 8 });
+    fc.assert(
+      fc.property(
+        batches,
+        fc.array(observation, { maxLength: 40 }),
+        fc.boolean(),
+        (past, next, isReversed) => {
+          const lost = new SeriesStore(settingsOf);
+          const topic = new Topic();
+          for (const batch of past) {
+            run(lost, batch);
+            topic.write(lost.takeChanges());
+          }
+          const restored = new SeriesStore(settingsOf);
+          restored.restore(isReversed ? topic.blocks.reverse() : topic.blocks);
+          assert.deepEqual(restored.snapshot(), lost.snapshot());
+          assert.deepEqual(run(restored, next), run(lost, next));
+          assert.deepEqual(restored.takeChanges(), lost.takeChanges());
+          assert.deepEqual(restored.snapshot(), lost.snapshot());
+        },
+      ),
+      { numRuns: 200 },
+    );
+  });
+
+  test("months keep the order of event times within a slot", () => {
+    const monthly = () => storeWith({ interval: "P1M" });
+    const lost = monthly();
+    lost.of("m").push({ seriesId: "m", timeMs: Date.UTC(2024, 0, 31, 1), values: [1] });
+    const restored = monthly();
+    restored.restore(lost.takeChanges());
+    restored.of("m").push({ seriesId: "m", timeMs: Date.UTC(2024, 0, 31), values: [2] });
+    assert.equal(restored.of("m").takeWindow(LEVELS).values[0], 1);
+  });
+
+  test("blocks of overwritten ring places and of before a long jump are passed over", () => {
+    const store = storeWith();
+    for (let hour = 0; hour < 100; hour++) push(store, "a", hour);
+    const stale = store.takeChanges();
+    push(store, "a", 5000);
+    const restored = storeWith();
+    restored.restore([...store.takeChanges(), ...stale]);
+    assert.deepEqual(restored.snapshot(), store.snapshot());
+    assert.equal(restored.snapshot().length, 1);
+  });
+
+  test("a longer history keeps what there was, and survives the reuse of old keys", () => {
+    const topic = new Topic();
+    const before = storeWith();
+    for (let hour = 0; hour < 1000; hour++) push(before, "a", hour);
+    topic.write(before.takeChanges());
+    const longer = storeWith({ history: 500 });
+    longer.restore(topic.blocks);
+    const kept = before.snapshot().length;
+    assert.equal(longer.snapshot().length, kept);
+    for (let hour = 1000; hour < 1100; hour++) {
+      push(longer, "a", hour);
+      topic.write(longer.takeChanges());
+    }
+    const again = storeWith({ history: 500 });
+    again.restore(topic.blocks);
+    assert.deepEqual(again.snapshot(), longer.snapshot());
+    assert.ok(again.snapshot().length > kept);
+  });
+
+  test("a shorter history keeps what fits", () => {
+    const before = storeWith();
+    for (let hour = 0; hour < 1000; hour++) push(before, "a", hour);
+    const shorter = storeWith({ history: 20 });
+    shorter.restore(before.takeChanges());
+    assert.deepEqual(
+      shorter.snapshot().map((block) => block.firstSlot),
+      [896, 960],
+    );
+    assert.equal(shorter.of("a").takeWindow(LEVELS).freshSteps, 20);
+  });
+
+  test("another configured interval starts the series anew, says so and outranks the old blocks", () => {
+    const topic = new Topic();
+    const hourly = storeWith();
+    for (let hour = 0; hour < 10; hour++) {
+      push(hourly, "a", hour);
+      topic.write(hourly.takeChanges());
+    }
+    const daily = storeWith({ interval: "P1D" });
+    assert.deepEqual(daily.restore(topic.blocks), {
+      series: 1,
+      startedAnew: [{ seriesId: "a", storedInterval: "PT1H", configuredInterval: "P1D" }],
+    });
+    push(daily, "a", 24);
+    topic.write(daily.takeChanges());
+    const again = storeWith({ interval: "P1D" });
+    assert.deepEqual(again.restore(topic.blocks).startedAnew, []);
+    assert.deepEqual(again.snapshot(), daily.snapshot());
+  });
+
+  test("another spelling of the interval, or auto, keeps the stored grid", () => {
+    const store = storeWith();
+    for (let hour = 0; hour < 10; hour++) push(store, "a", hour);
+    const blocks = store.takeChanges();
+    for (const interval of ["PT60M", "auto"]) {
+      const restored = storeWith({ interval });
+      restored.restore(blocks);
+      assert.deepEqual(restored.snapshot(), store.snapshot());
+    }
+  });
+
+  test("points that waited for an interval go on the grid once one is configured", () => {
+    const waiting = storeWith({ interval: "auto" });
+    for (let hour = 0; hour < 5; hour++) push(waiting, "a", hour);
+    const blocks = waiting.takeChanges();
+    assert.equal(blocks[0].interval, "");
+    const configured = storeWith();
+    configured.restore(blocks);
+    assert.equal(configured.of("a").takeWindow(LEVELS).freshSteps, 5);
+    assert.equal(configured.takeChanges().length, 1);
+  });
+
+  test("a block of impossible size is refused by its key", () => {
+    const store = storeWith();
+    push(store, "a", 0);
+    const [block] = store.takeChanges();
+    for (const broken of [
+      { ...block, values: Buffer.alloc(7) },
+      { ...block, values: Buffer.alloc(8 * (BLOCK_SLOTS + 1)) },
+      { ...block, values: Buffer.alloc(0) },
+      { ...block, firstSlot: -3 },
+    ]) {
+      assert.throws(() => storeWith().restore([broken]), { code: "STATE_CORRUPT", message: /a#0/ });
+    }
+  });
+});

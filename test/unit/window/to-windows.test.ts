@@ -1,0 +1,158 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import type { Batch, Observation, Outgoing, SeriesSettings, Window } from "../../../src/domain.ts";
+import { SeriesStore } from "../../../src/window/series-store.ts";
+import { blockKey } from "../../../src/window/state-blocks.ts";
+import { toWindows, type WindowStageDeps } from "../../../src/window/to-windows.ts";
+
+const HOUR = 3_600_000;
+
+const SETTINGS: SeriesSettings = {
+  interval: "PT1H",
+  horizon: 2,
+  season: 2,
+  history: 50,
+  every: 1,
+  gapPolicy: "linear",
+  gapMax: 3,
+};
+
+function stage(settings: Partial<SeriesSettings> = {}) {
+  const counted: Record<string, number> = {};
+  const count = (name: string, n: number) => {
+    counted[name] = (counted[name] ?? 0) + n;
+  };
+  const found: string[] = [];
+  const outgoing = (topic: string, key: string): Outgoing => ({
+    topic,
+    partition: 3,
+    key: Buffer.from(key),
+    value: null,
+  });
+  const deps: WindowStageDeps<Observation> = {
+    levels: [0.5],
+    metrics: {
+      observations: count,
+      skippedOrigins: (n) => count("skipped", n),
+      resetSeries: (reason) => count(reason, 1),
+    },
+    encodeBlock: (block) => outgoing("state", blockKey(block)),
+    reject: (observation, { reason, detail }) =>
+      outgoing("dead", `${observation.seriesId}: ${reason}: ${detail}`),
+    intervalFound: (series) => found.push(`${series.seriesId} ${series.interval?.iso}`),
+  };
+  const store = new SeriesStore(() => ({ ...SETTINGS, ...settings }));
+  const run = async (items: readonly Observation[], isBehind = false): Promise<Batch<Window>> => {
+    const batch = {
+      partition: 3,
+      items,
+      records: [outgoing("dead", "earlier")],
+      arrivedMs: 0,
+      isBehind,
+      settle: async () => {},
+    };
+    async function* batches() {
+      yield batch;
+    }
+    for await (const result of toWindows(batches(), store, deps)) {
+      assert.equal(result.settle, batch.settle);
+      return result;
+    }
+    throw new Error("the stage swallowed the batch");
+  };
+  return { run, counted, found };
+}
+
+const at = (seriesId: string, hour: number, ...values: number[]): Observation => ({
+  seriesId,
+  timeMs: hour * HOUR,
+  values,
+});
+const keys = (batch: Batch<Window>) => batch.records.map(({ topic, key }) => `${topic} ${key}`);
+
+describe("window stage", () => {
+  test("every completed step gets its window, also several of one series in a batch", async () => {
+    const { run, counted } = stage();
+    const batch = await run([at("a", 0, 1), at("a", 1, 2), at("b", 0, 5), at("a", 2, 3), at("b", 1, 6)]);
+    assert.deepEqual(
+      batch.items.map(({ seriesId, originMs, skippedOrigins }) => [
+        seriesId,
+        originMs / HOUR,
+        skippedOrigins,
+      ]),
+      [
+        ["a", 1, 0],
+        ["a", 2, 0],
+        ["b", 1, 0],
+      ],
+    );
+    assert.deepEqual(counted, { advanced: 5 });
+    assert.deepEqual(keys(batch), ["dead earlier", "state a#0", "state b#0"]);
+  });
+
+  test("when behind, only the newest origin of each series, with the skipped ones counted", async () => {
+    const { run, counted } = stage();
+    const hours = [0, 1, 2, 3, 4];
+    const batch = await run(
+      [...hours.map((hour) => at("a", hour, hour)), at("b", 0, 1), at("b", 1, 1)],
+      true,
+    );
+    assert.deepEqual(
+      batch.items.map(({ seriesId, originMs, skippedOrigins }) => [
+        seriesId,
+        originMs / HOUR,
+        skippedOrigins,
+      ]),
+      [
+        ["a", 4, 3],
+        ["b", 1, 0],
+      ],
+    );
+    assert.equal(counted.skipped, 3);
+  });
+
+  test("when behind and every third step is due, the steps between are not called skipped", async () => {
+    const { run } = stage({ every: 3 });
+    const batch = await run(
+      [0, 1, 2, 3, 4, 5, 6].map((hour) => at("a", hour, hour)),
+      true,
+    );
+    assert.deepEqual(
+      batch.items.map(({ originMs, skippedOrigins }) => [originMs / HOUR, skippedOrigins]),
+      [[6, 1]],
+    );
+  });
+
+  test("late and repeated points move no window but are stored and counted", async () => {
+    const { run, counted } = stage();
+    await run([at("a", 0, 1), at("a", 2, 3)]);
+    const batch = await run([at("a", 1, 2), at("a", 2, 4), at("a", -5000, 0)]);
+    assert.deepEqual(batch.items, []);
+    assert.deepEqual(keys(batch), ["dead earlier", "state a#0"]);
+    assert.deepEqual(counted, { advanced: 2, "late-amended": 1, duplicate: 1, "too-late": 1 });
+  });
+
+  test("an observation with another number of channels becomes a dead letter", async () => {
+    const { run, counted } = stage();
+    const batch = await run([at("a", 0, 1), at("a", 1, 2, 3)]);
+    assert.equal(keys(batch)[1], "dead a: wrong-channels: the observation has 2 values, its series has 1");
+    assert.equal(counted["wrong-channels"], 1);
+  });
+
+  test("an automatic interval is told once, and its series is forecast from then on", async () => {
+    const { run, counted, found } = stage({ interval: "auto" });
+    const batch = await run([0, 1, 2, 3, 4, 5, 6, 7, 8].map((hour) => at("a", hour, hour)));
+    assert.deepEqual(found, ["a PT1H"]);
+    assert.deepEqual(
+      batch.items.map(({ originMs }) => originMs / HOUR),
+      [7, 8],
+    );
+    assert.deepEqual(counted, { "interval-pending": 7, "interval-found": 1, advanced: 1 });
+  });
+
+  test("a batch without observations still flows on to be settled", async () => {
+    const { run } = stage();
+    const batch = await run([]);
+    assert.deepEqual(keys(batch), ["dead earlier"]);
+  });
+});
