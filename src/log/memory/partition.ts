@@ -25,7 +25,7 @@ export class MemoryPartition {
 
   append(record: LogRecord, timestampMs: number): void {
     const offset = this.#endOffset++;
-    const { key, value, headers } = record; // spreading the record instead made the whole log four times slower
+    const { key, value, headers } = record; // a spread here topped the profile of a busy log
     this.#records.push({ key, value, headers, offset, timestampMs });
     if (this.#newestByKey !== undefined) {
       this.#newestByKey.set(keyOf(record), offset);

@@ -1,0 +1,51 @@
+// `npm run bench:pipeline`: the figures of the pipeline on a real broker, all in one run. Prints them, and writes
+// docs/benchmarks.md unless the run is a quick one.
+//
+//   npm run bench:pipeline              about five minutes
+//   npm run bench:pipeline -- --quick   about one, too short to publish
+
+import { openKafkaLog } from "../src/log/kafka/kafka-log.ts";
+import { systemClock } from "../src/runtime/clock.ts";
+import { silentLogger } from "../src/runtime/logging.ts";
+import { startBroker } from "../test/rig/kafka-broker.ts";
+import { measureLatency } from "./latency.ts";
+import { Cluster } from "./rig/cluster.ts";
+import { Fleet } from "./rig/fleet.ts";
+import { describeMachine, type Section, toMarkdown, writeReport } from "./rig/report.ts";
+import { namesOf, WorkerProcess } from "./rig/worker-process.ts";
+import { measureThroughput } from "./throughput.ts";
+
+const isQuick = process.argv.includes("--quick");
+const sections: Section[] = [];
+
+function add(section: Section): void {
+  sections.push(section);
+  process.stdout.write(`${toMarkdown(section)}\n`);
+}
+
+const broker = await startBroker();
+const machine = describeMachine(broker);
+const cluster = await Cluster.connect(broker.bootstrap);
+const log = await openKafkaLog({
+  brokers: [broker.bootstrap],
+  clientId: "bench",
+  sessionTimeoutMs: 10_000,
+  transactionTimeoutMs: 60_000,
+  replicationFactor: 1,
+  clock: systemClock,
+  logger: silentLogger,
+});
+
+const fleet = new Fleet(1000, 8);
+const names = namesOf("worker");
+await cluster.createTopic(names.input, fleet.partitions, { "message.timestamp.type": "LogAppendTime" });
+const worker = new WorkerProcess(broker.bootstrap, names);
+await worker.logged("partition restored", fleet.partitions);
+add(await measureThroughput({ cluster, log, worker: names, fleet, rounds: isQuick ? 2 : 5 }));
+add(await measureLatency({ cluster, log, worker: names, fleet, perSecond: 2000, seconds: isQuick ? 5 : 15 }));
+await worker.stop();
+
+await log.close();
+await cluster.close();
+await broker.stop();
+if (!isQuick) writeReport(sections, machine, new Date(systemClock.nowMs()).toISOString().slice(0, 10));

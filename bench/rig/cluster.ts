@@ -1,0 +1,140 @@
+// The benches' own hand on the broker: makes topics, publishes input, and watches how far a consumer group has
+// committed. Never reads what is measured while it is being measured.
+
+import type { Admin, Producer } from "kafkajs";
+import kafkajs, { type Kafka } from "kafkajs";
+import { setTimeout as wait } from "node:timers/promises";
+import type { Outgoing } from "../../src/domain.ts";
+
+const pollMs = 20;
+const patienceMs = 120_000;
+
+/** How the commits of a group moved from the first one seen to the last. */
+export interface Progress {
+  readonly records: number;
+  readonly ms: number;
+}
+
+export class Cluster {
+  readonly bootstrap: string;
+  readonly kafka: Kafka;
+  readonly #admin: Admin;
+  readonly #filler: Producer;
+  readonly #sensor: Producer;
+
+  private constructor(bootstrap: string) {
+    this.bootstrap = bootstrap;
+    this.kafka = quietKafka(bootstrap);
+    this.#admin = this.kafka.admin();
+    this.#filler = this.kafka.producer({ ...byPartition, transactionalId: "bench-filler", idempotent: true });
+    this.#sensor = this.kafka.producer(byPartition);
+  }
+
+  static async connect(bootstrap: string): Promise<Cluster> {
+    const cluster = new Cluster(bootstrap);
+    await Promise.all([cluster.#admin.connect(), cluster.#filler.connect(), cluster.#sensor.connect()]);
+    return cluster;
+  }
+
+  async createTopic(topic: string, partitions: number, settings: Record<string, string> = {}): Promise<void> {
+    const configEntries = Object.entries(settings).map(([name, value]) => ({ name, value }));
+    await this.#admin.createTopics({
+      topics: [{ topic, numPartitions: partitions, replicationFactor: 1, configEntries }],
+      waitForLeaders: true,
+    });
+  }
+
+  /** Writes the records in one transaction: readers of committed data see nothing, then all of them. */
+  async publishAtOnce(records: readonly Outgoing[]): Promise<void> {
+    const transaction = await this.#filler.transaction();
+    for (const [topic, messages] of piecesByTopic(records)) await transaction.send({ topic, messages });
+    await transaction.commit();
+  }
+
+  /** Writes the records without a transaction, and tells when the broker appended those of each partition. */
+  async send(topic: string, records: readonly Outgoing[]): Promise<ReadonlyMap<number, number>> {
+    const written = await this.#sensor.send({ topic, messages: records.map(toMessage), acks: -1 });
+    return new Map(written.map(({ partition, logAppendTime }) => [partition, Number(logAppendTime)]));
+  }
+
+  async load(records: Iterable<Outgoing>): Promise<void> {
+    for (const [topic, messages] of piecesByTopic(records)) await this.#sensor.send({ topic, messages });
+  }
+
+  /** Where each partition ends, in partition order. */
+  async ends(topic: string): Promise<number[]> {
+    const offsets = await this.#admin.fetchTopicOffsets(topic);
+    return offsets.sort((a, b) => a.partition - b.partition).map(({ high }) => Number(high));
+  }
+
+  /**
+   * Publishes the records and waits until the group has committed them all. The clock runs from the first
+   * commit seen to the last, so what it takes to wake up and to fetch first counts for nobody.
+   */
+  async timeGroup(group: string, topic: string, records: readonly Outgoing[]): Promise<Progress> {
+    const before = await this.#committed(group, topic);
+    await this.publishAtOnce(records);
+    // The last offset of each partition is the transaction's own marker.
+    const goal = (await this.ends(topic)).reduce((sum, end) => sum + end - 1, 0);
+    const deadline = performance.now() + patienceMs;
+    let first: { readonly ms: number; readonly committed: number } | undefined;
+    for (;;) {
+      const committed = await this.#committed(group, topic);
+      const ms = performance.now();
+      if (first === undefined && committed > before) first = { ms, committed };
+      if (first !== undefined && committed >= goal) {
+        const share = (goal - first.committed) / (goal - before);
+        return { records: records.length * share, ms: ms - first.ms };
+      }
+      if (ms > deadline) {
+        throw new Error(`group ${group} committed ${committed} of ${goal} on ${topic} in ${patienceMs} ms`);
+      }
+      await wait(pollMs);
+    }
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.#admin, this.#filler, this.#sensor].map((client) => client.disconnect()));
+  }
+
+  async #committed(groupId: string, topic: string): Promise<number> {
+    const [found] = await this.#admin.fetchOffsets({ groupId, topics: [topic] });
+    return (found?.partitions ?? []).reduce((sum, { offset }) => sum + Math.max(0, Number(offset)), 0);
+  }
+}
+
+export function quietKafka(bootstrap: string): Kafka {
+  return new kafkajs.Kafka({ brokers: [bootstrap], clientId: "bench", logLevel: kafkajs.logLevel.NOTHING });
+}
+
+/** Records go where their partition says; retries begin soon, as the worker's do. */
+export const byPartition = {
+  createPartitioner:
+    () =>
+    ({ message }: { readonly message: { readonly partition?: number } }) =>
+      message.partition ?? 0,
+  maxInFlightRequests: 1,
+  retry: { initialRetryTime: 10, retries: 8 },
+};
+
+type KafkaMessage = Pick<Outgoing, "key" | "value" | "partition">;
+
+function toMessage({ key, value, partition }: Outgoing): KafkaMessage {
+  return { key, value, partition };
+}
+
+/** Runs of records of one topic, short enough for the size limit of a request. */
+function* piecesByTopic(records: Iterable<Outgoing>): Generator<[string, KafkaMessage[]]> {
+  const maxRecords = 2_000;
+  let topic = "";
+  let piece: KafkaMessage[] = [];
+  for (const record of records) {
+    if (piece.length === maxRecords || (piece.length > 0 && record.topic !== topic)) {
+      yield [topic, piece];
+      piece = [];
+    }
+    topic = record.topic;
+    piece.push(toMessage(record));
+  }
+  if (piece.length > 0) yield [topic, piece];
+}

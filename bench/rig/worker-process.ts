@@ -1,0 +1,82 @@
+// The real worker, as the command line starts it, in a process of its own.
+
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { compiledTests } from "../../test/rig/project.ts";
+import { interval } from "./fleet.ts";
+
+/** A line of the worker's log. */
+export interface LogLine {
+  readonly msg: string;
+  readonly time: string;
+  readonly [fact: string]: unknown;
+}
+
+export interface WorkerNames {
+  readonly group: string;
+  readonly input: string;
+  readonly forecasts: string;
+  readonly state: string;
+}
+
+/** Names for everything one worker touches; nothing is shared between two workers. */
+export function namesOf(name: string): WorkerNames {
+  return { group: name, input: `${name}.sensors`, forecasts: `${name}.forecasts`, state: `${name}.state` };
+}
+
+export class WorkerProcess {
+  readonly #child: ChildProcess;
+  readonly #lines: LogLine[] = [];
+  readonly #listeners = new Set<() => void>();
+
+  constructor(bootstrap: string, names: WorkerNames, flags: readonly string[] = []) {
+    const cli = join(compiledTests, "..", "src", "cli", "main.js");
+    const args = [
+      ...[`--kafka.brokers=${bootstrap}`, `--group=${names.group}`],
+      ...[`--topics.inputs=[{"topic":"${names.input}"}]`, `--topics.forecasts=${names.forecasts}`],
+      ...[`--topics.state=${names.state}`, `--topics.deadLetters=${names.group}.dead-letters`],
+      ...[`--series.interval=${interval}`, "--pipeline.behindAfterMs=0"],
+      ...["--worker.host=127.0.0.1", "--worker.port=0"],
+    ];
+    const nodeFlags = process.env.BENCH_WORKER_NODE_FLAGS?.split(" ") ?? [];
+    this.#child = spawn(process.execPath, [...nodeFlags, cli, "worker", ...args, ...flags], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    process.once("exit", () => this.#child.kill("SIGKILL"));
+    if (this.#child.stdout === null) throw new Error("the worker was started without a pipe to its log");
+    createInterface(this.#child.stdout).on("line", (line) => this.#onLine(line));
+    this.#child.once("exit", () => this.#notify());
+  }
+
+  /** The log lines with that message, once there are `count` of them. */
+  async logged(msg: string, count = 1): Promise<readonly LogLine[]> {
+    for (;;) {
+      const found = this.#lines.filter((line) => line.msg === msg);
+      if (found.length >= count) return found;
+      if (this.#child.exitCode !== null) {
+        throw new Error(`the worker ended before it logged "${msg}": ${JSON.stringify(this.#lines.at(-1))}`);
+      }
+      await new Promise<void>((resolve) => this.#listeners.add(resolve));
+    }
+  }
+
+  async stop(): Promise<void> {
+    if (this.#child.exitCode !== null) return;
+    const gone = once(this.#child, "exit");
+    this.#child.kill("SIGTERM");
+    const [code] = await gone;
+    if (code !== 0) throw new Error(`the worker ended with code ${code}: ${JSON.stringify(this.#lines.at(-1))}`);
+  }
+
+  #onLine(line: string): void {
+    this.#lines.push(JSON.parse(line) as LogLine);
+    this.#notify();
+  }
+
+  #notify(): void {
+    for (const listener of this.#listeners) listener();
+    this.#listeners.clear();
+  }
+}

@@ -1,0 +1,161 @@
+// What a subscriber of the forecast topic knows: the latest forecast of each series, how long it took to come,
+// and whether what was forecast came true. Readings are told to it by the fleet, forecasts come off the topic.
+
+import type { ForecastRecord } from "../../log/codec/schemas.generated.ts";
+import { type Reading, type Sensor, stepMs } from "./fleet.ts";
+
+/** The stated interval lies between these two quantiles. */
+const lowLevel = 0.1;
+const highLevel = 0.9;
+const keptReadings = 256;
+const keptLatencies = 1_000;
+
+/** One step ahead: the median and the 80 % interval around it. */
+export interface Outlook {
+  readonly low: number;
+  readonly median: number;
+  readonly high: number;
+}
+
+export interface SeriesView {
+  readonly seriesId: string;
+  readonly unit: string;
+  /** One value a step, oldest first, NaN where nothing came. */
+  readonly history: readonly number[];
+  readonly outlook: readonly Outlook[];
+  readonly tier: string;
+  readonly method: string;
+  /** Whether the newest observation fell inside the interval stated before it; null when none was stated. */
+  readonly isInside: boolean | null;
+}
+
+export interface Coverage {
+  readonly inside: number;
+  readonly scored: number;
+}
+
+export interface Latency {
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+}
+
+interface Track {
+  readonly sensor: Sensor;
+  /** By event time, in the order they were sent; sentMs is null during the back-fill. */
+  readonly readingByTime: Map<number, { readonly value: number; readonly sentMs: number | null }>;
+  newestMs: number;
+  latest: ForecastRecord | null;
+  isInside: boolean | null;
+}
+
+export class ForecastBoard {
+  readonly #trackBySeries: ReadonlyMap<string, Track>;
+  readonly #latenciesMs: number[] = [];
+  #forecasts = 0;
+  #repeated = 0;
+  #inside = 0;
+  #scored = 0;
+
+  constructor(sensors: readonly Sensor[]) {
+    this.#trackBySeries = new Map(sensors.map((sensor) => [sensor.seriesId, createTrack(sensor)]));
+  }
+
+  /** Forecasts read off the topic. */
+  get forecasts(): number {
+    return this.#forecasts;
+  }
+
+  /** Those among them that were not newer than the one before: none, if each is written once. */
+  get repeated(): number {
+    return this.#repeated;
+  }
+
+  get coverage(): Coverage {
+    return { inside: this.#inside, scored: this.#scored };
+  }
+
+  /** A reading goes out. `sentMs` is the wall clock, null when the wait for its forecast is of no interest. */
+  expect({ seriesId, timeMs, value }: Reading, sentMs: number | null): void {
+    const track = this.#trackBySeries.get(seriesId);
+    if (track === undefined) return;
+    const { readingByTime } = track;
+    readingByTime.set(timeMs, { value, sentMs });
+    track.newestMs = Math.max(track.newestMs, timeMs);
+    if (readingByTime.size > keptReadings) {
+      for (const oldest of readingByTime.keys()) {
+        readingByTime.delete(oldest);
+        break;
+      }
+    }
+  }
+
+  /** A forecast was read off the topic. */
+  receive(forecast: ForecastRecord, nowMs: number): void {
+    const track = this.#trackBySeries.get(forecast.seriesId);
+    if (track === undefined) return;
+    this.#forecasts++;
+    if (track.latest !== null && forecast.origin <= track.latest.origin) this.#repeated++;
+    const reading = track.readingByTime.get(forecast.origin);
+    if (reading !== undefined) {
+      this.#score(track, forecast.origin, reading.value);
+      if (reading.sentMs !== null) this.#noteLatency(nowMs - reading.sentMs);
+    }
+    track.latest = forecast;
+  }
+
+  latency(): Latency | null {
+    if (this.#latenciesMs.length === 0) return null;
+    const sorted = [...this.#latenciesMs].sort((a, b) => a - b);
+    const at = (share: number) => sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))];
+    return { p50Ms: at(0.5), p99Ms: at(0.99) };
+  }
+
+  latestForecasts(): readonly ForecastRecord[] {
+    return [...this.#trackBySeries.values()].flatMap(({ latest }) => (latest === null ? [] : [latest]));
+  }
+
+  latestOf(seriesId: string): ForecastRecord | null {
+    return this.#trackBySeries.get(seriesId)?.latest ?? null;
+  }
+
+  /** The first `count` series with their last `steps` observations. */
+  views(count: number, steps: number): readonly SeriesView[] {
+    return [...this.#trackBySeries.values()].slice(0, count).map((track) => viewOf(track, steps));
+  }
+
+  #score(track: Track, timeMs: number, value: number): void {
+    const [next] = track.latest?.times[0] === timeMs ? outlookOf(track.latest) : [];
+    track.isInside = next === undefined ? null : value >= next.low && value <= next.high;
+    if (track.isInside === null) return;
+    this.#scored++;
+    if (track.isInside) this.#inside++;
+  }
+
+  #noteLatency(ms: number): void {
+    this.#latenciesMs.push(Math.max(0, ms));
+    if (this.#latenciesMs.length > keptLatencies) this.#latenciesMs.shift();
+  }
+}
+
+function createTrack(sensor: Sensor): Track {
+  return { sensor, readingByTime: new Map(), newestMs: 0, latest: null, isInside: null };
+}
+
+function viewOf({ sensor, readingByTime, newestMs, latest, isInside }: Track, steps: number): SeriesView {
+  const timeOf = (i: number) => newestMs - (steps - 1 - i) * stepMs;
+  return {
+    seriesId: sensor.seriesId,
+    unit: sensor.kind.unit,
+    history: Array.from({ length: steps }, (_, i) => readingByTime.get(timeOf(i))?.value ?? Number.NaN),
+    outlook: latest === null ? [] : outlookOf(latest),
+    tier: latest?.tier.toLowerCase() ?? "",
+    method: latest?.method ?? "no forecast yet",
+    isInside,
+  };
+}
+
+function outlookOf({ horizon, quantiles, mean }: ForecastRecord): readonly Outlook[] {
+  const valuesAt = (level: number) => quantiles.find((quantile) => quantile.level === level)?.values ?? mean;
+  const [low, median, high] = [valuesAt(lowLevel), valuesAt(0.5), valuesAt(highLevel)];
+  return Array.from({ length: horizon }, (_, h) => ({ low: low[h], median: median[h], high: high[h] }));
+}

@@ -1,0 +1,65 @@
+// What a worker owes for a given input: every forecast to the byte, and the state it must leave behind. The
+// product's own parts give it, run in this process over the input in order, with no broker and no faults.
+
+import type { Observation } from "../../../src/domain.ts";
+import { createColdForecaster } from "../../../src/forecast/cold-forecaster.ts";
+import { avroCodec } from "../../../src/log/codec/avro.ts";
+import { encodeForecast } from "../../../src/log/codec/forecast-codec.ts";
+import type { AppConfig } from "../../../src/runtime/config/schema.ts";
+import { seriesRules } from "../../../src/runtime/config/series-rules.ts";
+import { SeriesStore } from "../../../src/window/series-store.ts";
+
+export interface Expectation {
+  /** Encoded forecasts by their ids. */
+  readonly forecastById: ReadonlyMap<string, Buffer>;
+  readonly store: SeriesStore;
+}
+
+export function createStore({ series }: AppConfig): SeriesStore {
+  return new SeriesStore(seriesRules(series));
+}
+
+/** Takes each observation as a batch of its own, which decides nothing but the revisions of the state. */
+export async function expectFrom(
+  observations: Iterable<Observation>,
+  config: AppConfig,
+): Promise<Expectation> {
+  const { levels } = config.output;
+  const forecaster = createColdForecaster(levels);
+  const store = createStore(config);
+  const forecastById = new Map<string, Buffer>();
+  for (const observation of observations) {
+    const series = store.of(observation.seriesId);
+    const outcome = series.push(observation);
+    if ((outcome === "advanced" || outcome === "interval-found") && series.isDue()) {
+      series.markForecast();
+      for (const forecast of await forecaster.forecast([series.takeWindow(levels)])) {
+        forecastById.set(forecast.id, encodeForecast(forecast));
+      }
+    }
+    store.takeChanges();
+  }
+  return { forecastById, store };
+}
+
+const stateCodec = avroCodec("StateBlock");
+
+/** The store as bytes. Revisions count batches, whose cut is chance: they are left out unless asked for. */
+export function snapshotBytes(store: SeriesStore, { withRevisions = false } = {}): Buffer {
+  const blocks = store.snapshot();
+  return Buffer.concat(
+    blocks.map((block) => stateCodec.encode(withRevisions ? block : { ...block, revision: 0 })),
+  );
+}
+
+/** Observed values by series and slot, to count them and to say which differ. */
+export function observedSlots(store: SeriesStore): ReadonlyMap<string, number> {
+  const valueBySlot = new Map<string, number>();
+  for (const { seriesId, channels, firstSlot, values } of store.snapshot()) {
+    for (let at = 0; at < values.byteLength; at += 8 * channels) {
+      const value = Buffer.from(values).readDoubleLE(at);
+      if (!Number.isNaN(value)) valueBySlot.set(`${seriesId}#${firstSlot + at / (8 * channels)}`, value);
+    }
+  }
+  return valueBySlot;
+}

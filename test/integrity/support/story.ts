@@ -1,0 +1,193 @@
+// The stage of a failure story: topics and a group of its own on a real broker, sensors, workers in processes
+// of their own, and the count at the end. Ends every worker it started, and shows their logs when it failed.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { openKafkaLog } from "../../../src/log/kafka/kafka-log.ts";
+import type { Log } from "../../../src/log/log.ts";
+import { avroCodec } from "../../../src/log/codec/avro.ts";
+import { systemClock } from "../../../src/runtime/clock.ts";
+import { loadConfig } from "../../../src/runtime/config/load.ts";
+import type { AppConfig } from "../../../src/runtime/config/schema.ts";
+import { silentLogger } from "../../../src/runtime/logging.ts";
+import { restoreStore } from "../../../src/window/restore-store.ts";
+import type { SeriesStore } from "../../../src/window/series-store.ts";
+import { brokerForTests } from "../../rig/kafka-broker.ts";
+import { WorkerProcess } from "../../rig/worker-process.ts";
+import { BrokerProbe } from "./broker-probe.ts";
+import { createStore, expectFrom, observedSlots, snapshotBytes } from "./expectation.ts";
+import { assertForecasts, readAll } from "./far-end.ts";
+import { Load } from "./load.ts";
+import { until } from "./until.ts";
+
+export const partitions = 4;
+export const sessionTimeoutMs = 4_000;
+export const graceMs = 15_000;
+
+export interface StoryOptions {
+  /** The shared broker unless one is named. */
+  readonly bootstrap?: string;
+  /** Over the configuration that all stories share, section by section. */
+  readonly config?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+}
+
+/** Registers a story as a test. */
+export function tellStory(
+  title: string,
+  run: (story: Story) => Promise<void>,
+  options: () => StoryOptions | Promise<StoryOptions> = () => ({}),
+): void {
+  test(title, { timeout: 240_000 }, async () => {
+    const story = await Story.open(await options());
+    let hasFailed = true;
+    try {
+      await run(story);
+      hasFailed = false;
+    } finally {
+      await story.close(hasFailed);
+    }
+  });
+}
+
+let stories = 0;
+
+export class Story {
+  readonly group: string;
+  readonly config: AppConfig;
+  readonly log: Log;
+  readonly probe: BrokerProbe;
+  readonly workers: WorkerProcess[] = [];
+  readonly #given: object;
+  readonly #loads: Load[] = [];
+
+  private constructor(given: object, config: AppConfig, log: Log, probe: BrokerProbe) {
+    this.group = config.group;
+    this.config = config;
+    this.log = log;
+    this.probe = probe;
+    this.#given = given;
+  }
+
+  static async open({ bootstrap, config: changes = {} }: StoryOptions): Promise<Story> {
+    const broker = bootstrap ?? (await brokerForTests());
+    const given = storyConfig(broker, changes);
+    const readFile = () => JSON.stringify(given);
+    const config = loadConfig({ argv: ["--config", "story.json"], env: {}, readFile });
+    const log = await openLog(broker);
+    for (const { topic } of config.topics.inputs) {
+      await log.createTopics([{ topic, partitions, compacted: false, settings: roomy }]);
+    }
+    return new Story(given, config, log, await BrokerProbe.open(broker));
+  }
+
+  get input(): string {
+    return this.config.topics.inputs[0]?.topic as string;
+  }
+
+  async startWorker(): Promise<WorkerProcess> {
+    const worker = await WorkerProcess.start(`worker ${this.workers.length + 1}`, this.#given);
+    this.workers.push(worker);
+    return worker;
+  }
+
+  async startReadyWorker(): Promise<WorkerProcess> {
+    const worker = await this.startWorker();
+    await until(`${worker.name} to be ready`, () => {
+      assert.ok(worker.isAlive, `${worker.name} ended before it was ready`);
+      return worker.isReady();
+    });
+    return worker;
+  }
+
+  startLoad({ series = 24, pauseMs = 25 } = {}): Load {
+    const load = new Load(this.log, { topic: this.input, series, partitions, pauseMs });
+    this.#loads.push(load);
+    return load;
+  }
+
+  /** Resolves once the group has settled this many more records of its input. */
+  async untilSettled(moreRecords: number): Promise<void> {
+    const total = async () =>
+      [...(await this.probe.committed(this.group, this.input)).values()].reduce(
+        (sum, offset) => sum + Math.max(0, offset),
+        0,
+      );
+    const goal = (await total()) + moreRecords;
+    await until(`${moreRecords} more records settled`, async () => (await total()) >= goal);
+  }
+
+  async untilAllSettled(): Promise<void> {
+    for (const { topic } of this.config.topics.inputs) {
+      await until(`all of ${topic} settled`, async () => (await this.probe.lag(this.group, topic)) === 0);
+    }
+  }
+
+  /** Lets the workers finish and leave, then counts every observation and every forecast. */
+  async count(load: Load): Promise<void> {
+    await load.stop();
+    await this.untilAllSettled();
+    await this.endWorkers();
+    const expected = await expectFrom(load.sent, this.config);
+    const state = await this.restoredStore();
+    assert.equal(observedSlots(state).size, load.sent.length, "the state holds every observation sent");
+    assert.ok(snapshotBytes(state).equals(snapshotBytes(expected.store)), "the state equals the expected one");
+    assertForecasts(await readAll(this.log, this.config.topics.forecasts), expected);
+  }
+
+  async endWorkers(): Promise<void> {
+    const alive = this.workers.filter(({ isAlive }) => isAlive);
+    const endings = await Promise.all(alive.map((worker) => worker.end("SIGTERM")));
+    for (const { code } of endings) assert.equal(code, 0, "a worker asked to stop ends with code 0");
+  }
+
+  /** The state of all partitions, as a fresh worker would restore it. */
+  async restoredStore(): Promise<SeriesStore> {
+    const store = createStore(this.config);
+    const records = await readAll(this.log, this.config.topics.state);
+    const changelog = (async function* () {
+      yield records;
+    })();
+    await restoreStore(store, changelog, avroCodec("StateBlock").decode);
+    return store;
+  }
+
+  async close(hasFailed: boolean): Promise<void> {
+    for (const worker of this.workers) await worker.end("SIGKILL");
+    if (hasFailed) {
+      for (const worker of this.workers) {
+        process.stderr.write(`\nthe last lines of ${worker.name}:\n${worker.lastLines(40)}\n`);
+      }
+    }
+    const stops = await Promise.allSettled(this.#loads.map((load) => load.stop()));
+    await Promise.all([this.log.close(), this.probe.close()]);
+    for (const stop of stops) if (stop.status === "rejected" && !hasFailed) throw stop.reason;
+  }
+}
+
+const roomy = { "max.message.bytes": String(4 * 1024 * 1024) };
+
+function storyConfig(broker: string, changes: NonNullable<StoryOptions["config"]>): object {
+  const name = `story-${process.pid.toString(36)}-${stories++}`;
+  const config: Record<string, object> = {
+    kafka: { brokers: [broker], sessionTimeoutMs, transactionTimeoutMs: 20_000, replicationFactor: 1 },
+    topics: {
+      inputs: [{ topic: `${name}-sensors` }],
+      forecasts: `${name}-forecasts`,
+      state: `${name}-state`,
+      deadLetters: `${name}-dead-letters`,
+    },
+    // A history that outlasts the story: what was observed can be counted at the end.
+    series: { interval: "PT1M", horizon: 6, history: 20_000 },
+    pipeline: { maxBatchRecords: 40, behindAfterMs: 0 },
+    worker: { host: "127.0.0.1", port: 0, graceMs },
+  };
+  for (const [section, values] of Object.entries(changes)) config[section] = { ...config[section], ...values };
+  return { group: name, ...config };
+}
+
+export function openLog(bootstrap: string): Promise<Log> {
+  return openKafkaLog({
+    ...{ brokers: [bootstrap], clientId: "story", sessionTimeoutMs, transactionTimeoutMs: 20_000 },
+    ...{ replicationFactor: 1, clock: systemClock, logger: silentLogger },
+  });
+}

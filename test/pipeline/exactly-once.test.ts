@@ -1,0 +1,116 @@
+// Whatever happens to the workers, the far end cannot tell: every observation counted once, every forecast
+// written once, and the state the same as if nothing had happened.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { avroCodec } from "../../src/log/codec/avro.ts";
+import type { StateBlockRecord } from "../../src/log/codec/schemas.generated.ts";
+import { loadConfig } from "../../src/runtime/config/load.ts";
+import { seriesRules } from "../../src/runtime/config/series-rules.ts";
+import { createMetrics } from "../../src/runtime/metrics.ts";
+import { restoreStore } from "../../src/window/restore-store.ts";
+import { SeriesStore } from "../../src/window/series-store.ts";
+import { Fleet, type Step, type Word } from "./support/fleet.ts";
+import { at, raw, type Written } from "./support/readings.ts";
+
+const stateCodec = avroCodec("StateBlock");
+// One for all runs: prom-client's default metrics watch the process and cannot be taken away again.
+const metrics = createMetrics("test");
+
+/** Three series on two partitions, with gaps, late and repeated points, and records nobody can read. */
+const readings: readonly Written[] = Array.from({ length: 90 }, (_, i) => {
+  const seriesId = ["a", "b", "c"][i % 3];
+  const hour = Math.floor(i / 3);
+  if (i % 17 === 5) return raw(seriesId, `no reading ${i}`);
+  if (i % 13 === 7) return at(seriesId, hour - 3, i / 7);
+  if (i % 19 === 11) return at(seriesId, hour + 2, i / 5);
+  return at(seriesId, hour, Math.sin(i) * 10);
+});
+
+interface FarEnd {
+  readonly forecasts: readonly string[];
+  readonly deadLetters: readonly string[];
+  /** As a worker would restore it; how often it was stored in between is no part of it. */
+  readonly state: readonly Omit<StateBlockRecord, "revision">[];
+  /** The newest record of each key, byte for byte. */
+  readonly storedState: readonly string[];
+}
+
+async function outcomeOf(script: readonly Step[], maxBatchRecords: number): Promise<FarEnd> {
+  const settings = { "pipeline.maxBatchRecords": maxBatchRecords, "series.interval": "PT1H" };
+  const fleet = await Fleet.open({ settings, partitions: 2, metrics });
+  try {
+    await fleet.play(...script, "recovery", "settle");
+    return await farEndOf(fleet);
+  } finally {
+    await fleet.close();
+  }
+}
+
+async function farEndOf(fleet: Fleet): Promise<FarEnd> {
+  const hex = (records: Awaited<ReturnType<Fleet["read"]>>) =>
+    records.map(({ key, value }) => `${key} ${value?.toString("hex")}`);
+  const stored = await fleet.read("forecastnet.state");
+  const store = new SeriesStore(seriesRules(loadConfig({ argv: [], env: {} }).series));
+  const changelog = (async function* () {
+    yield stored;
+  })();
+  await restoreStore(store, changelog, stateCodec.decode);
+  const newest = new Map(stored.map((record) => [String(record.key), record]));
+  return {
+    forecasts: hex(await fleet.read("forecasts")),
+    deadLetters: hex(await fleet.read("forecastnet.dead-letters")),
+    state: store.snapshot().map(({ revision: _, ...block }) => block),
+    storedState: hex([...newest.values()]).sort(),
+  };
+}
+
+const fault: fc.Arbitrary<readonly Word[]> = fc.oneof(
+  fc.constantFrom<readonly Word[]>(
+    ["crash"],
+    ["restart"],
+    ["join"],
+    ["leave"],
+    ["rebalance"],
+    ["commit lost before"],
+    ["commit lost after"],
+    ["fenced before"],
+    ["fenced after"],
+    ["pause"],
+    ["settle"],
+  ),
+  fc.array(fc.constantFrom<Word>("pause", "crash", "rebalance", "join"), { maxLength: 2 }).map(
+    (during): readonly Word[] => ["outage", ...during, "recovery"],
+  ),
+);
+
+/** How many readings to write, then what happens. */
+type Act = readonly [readings: number, words: readonly Word[]];
+const plans = fc.array(fc.tuple(fc.integer({ min: 0, max: 20 }), fault), { minLength: 1, maxLength: 14 });
+
+/** All readings in order, with the plan's faults between them. */
+function toScript(plan: readonly Act[]): Step[] {
+  let written = 0;
+  const script = plan.flatMap(([size, words]): Step[] => {
+    const burst = readings.slice(written, written + size);
+    written += burst.length;
+    return [...burst, ...words];
+  });
+  return [...script, ...readings.slice(written)];
+}
+
+test("any script of crashes, rebalances, outages and failed commits ends as a quiet run does, byte for byte", async () => {
+  const quiet = await outcomeOf(readings, 1);
+  assert.ok(quiet.forecasts.length > 50 && quiet.deadLetters.length >= 5 && quiet.state.length >= 3);
+  await fc.assert(
+    fc.asyncProperty(plans, fc.constantFrom(1, 4, 1000), async (plan, maxBatchRecords) => {
+      const { storedState, ...farEnd } = await outcomeOf(toScript(plan), maxBatchRecords);
+      const { storedState: storedQuietly, ...expected } = quiet;
+      assert.deepEqual(farEnd, expected);
+      // With one record a batch even the bytes that lie in the state topic are decided.
+      if (maxBatchRecords === 1) assert.deepEqual(storedState, storedQuietly);
+    }),
+    { numRuns: 60, interruptAfterTimeLimit: 20_000, markInterruptAsFailure: true },
+  );
+});

@@ -1,0 +1,119 @@
+// One worker's own connection to the embedded log that all workers of a test share. It can be cut, as a crash
+// cuts it: from then on the worker's lanes read nothing and commit nothing, and nobody said goodbye. It can hold
+// commits or restores back, and it counts what passes through.
+
+import type { Outgoing } from "../../../src/domain.ts";
+import type { Lane, Log, Membership, OwnedPartition, Subscription } from "../../../src/log/log.ts";
+import type { MemoryLog } from "../../../src/log/memory-log.ts";
+import { fired } from "../../../src/runtime/waiting.ts";
+
+interface LaneTraffic {
+  readonly owned: OwnedPartition;
+  isReading: boolean;
+  taken: number;
+  settled: number;
+}
+
+export class Connection implements Log {
+  readonly #log: MemoryLog;
+  readonly #cut = new AbortController();
+  readonly #trafficByPartition = new Map<number, LaneTraffic>();
+  readonly #holdByAct = new Map<"commit" | "restore", Promise<void>>();
+  #membership: Membership | undefined;
+
+  constructor(log: MemoryLog) {
+    this.#log = log;
+  }
+
+  describeTopics = (topics: readonly string[]) => this.#log.describeTopics(topics);
+  createTopics: Log["createTopics"] = (specs) => this.#log.createTopics(specs);
+  append = (records: readonly Outgoing[]) => this.#log.append(records);
+  follow: Log["follow"] = (topic, from, signal) => this.#log.follow(topic, from, signal);
+
+  async join(subscription: Subscription, lane: Lane): Promise<Membership> {
+    if (this.#cut.signal.aborted) throw new Error("the connection was cut before the worker could join");
+    const mortal: Lane = (owned) =>
+      Promise.race([lane(this.#watched(owned)), fired(this.#cut.signal)]);
+    this.#membership = await this.#log.join(subscription, mortal);
+    return this.#membership;
+  }
+
+  /** The log outlives each of its workers. */
+  async close(): Promise<void> {}
+
+  async cut(): Promise<void> {
+    this.#cut.abort();
+    await this.#membership?.stop(0);
+  }
+
+  /** Holds the next commits or restores back until the returned function is called. */
+  hold(act: "commit" | "restore"): () => void {
+    let release = () => {};
+    this.#holdByAct.set(
+      act,
+      new Promise((resolve) => {
+        release = resolve;
+      }),
+    );
+    return () => release();
+  }
+
+  get partitions(): readonly number[] {
+    return this.#membership?.status().partitions ?? [];
+  }
+
+  /** Batches the lanes have taken from the log and not yet settled. */
+  get unsettledBatches(): number {
+    return this.#sum(({ taken, settled }) => taken - settled);
+  }
+
+  get takenBatches(): number {
+    return this.#sum(({ taken }) => taken);
+  }
+
+  /** True when every lane reads, has read all there is, and has settled all it read. */
+  get isIdle(): boolean {
+    const lanes = this.partitions.map((partition) => this.#trafficByPartition.get(partition));
+    return (
+      this.#membership?.status().lag === 0 &&
+      lanes.every((lane) => lane?.isReading && !lane.owned.lost.aborted && lane.taken === lane.settled)
+    );
+  }
+
+  #sum(count: (traffic: LaneTraffic) => number): number {
+    return [...this.#trafficByPartition.values()].reduce((sum, traffic) => sum + count(traffic), 0);
+  }
+
+  #watched(owned: OwnedPartition): OwnedPartition {
+    const traffic: LaneTraffic = { owned, isReading: false, taken: 0, settled: 0 };
+    this.#trafficByPartition.set(owned.partition, traffic);
+    const { partition, lost } = owned;
+    const pass = (act: "commit" | "restore") => this.#pass(act);
+    return {
+      partition,
+      lost,
+      async *restore(topic) {
+        await pass("restore");
+        yield* owned.restore(topic);
+      },
+      async *batches() {
+        traffic.isReading = true;
+        for await (const batch of owned.batches()) {
+          traffic.taken++;
+          yield batch;
+        }
+      },
+      async commit(commit) {
+        await pass("commit");
+        await owned.commit(commit);
+        traffic.settled++;
+      },
+    };
+  }
+
+  /** Waits while the act is held; never returns once cut. */
+  async #pass(act: "commit" | "restore"): Promise<void> {
+    await this.#holdByAct.get(act);
+    if (this.#cut.signal.aborted) await new Promise<never>(() => {});
+  }
+}

@@ -1,0 +1,102 @@
+// A worker as a user runs it: `forecastnet worker --config …` in a process of its own, told what to do by
+// signals and asked how it is through its log and its pages. It never outlives the test process.
+
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { guardedFolder } from "./service.ts";
+
+const commandLine = fileURLToPath(new URL("../../src/cli/main.js", import.meta.url));
+
+export interface LogLine {
+  readonly msg: string;
+  readonly [fact: string]: unknown;
+}
+
+export interface Ending {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+export interface Page {
+  readonly status: number;
+  readonly body: string;
+}
+
+export class WorkerProcess {
+  readonly name: string;
+  readonly ended: Promise<Ending>;
+  readonly #child: ChildProcess;
+  readonly #logPath: string;
+
+  private constructor(name: string, child: ChildProcess, logPath: string) {
+    this.name = name;
+    this.#child = child;
+    this.#logPath = logPath;
+    this.ended = once(child, "exit").then(([code, signal]) => ({ code, signal }));
+  }
+
+  static async start(name: string, config: object): Promise<WorkerProcess> {
+    const folder = guardedFolder("worker");
+    const configPath = join(folder, "config.json");
+    const logPath = join(folder, "worker.log");
+    const pidPath = join(folder, "pid"); // whom the folder's guard kills after this process
+    writeFileSync(configPath, JSON.stringify(config));
+    const log = openSync(logPath, "w");
+    const child = spawn(process.execPath, [commandLine, "worker", "--config", configPath], {
+      stdio: ["ignore", log, log],
+    });
+    child.once("exit", () => rmSync(pidPath, { force: true }));
+    await once(child, "spawn");
+    writeFileSync(pidPath, String(child.pid));
+    return new WorkerProcess(name, child, logPath);
+  }
+
+  get isAlive(): boolean {
+    return this.#child.exitCode === null && this.#child.signalCode === null;
+  }
+
+  signal(signal: "SIGTERM" | "SIGKILL" | "SIGSTOP" | "SIGCONT"): void {
+    this.#child.kill(signal);
+  }
+
+  /** Sends the signal and resolves once the process is gone. */
+  end(signal: "SIGTERM" | "SIGKILL"): Promise<Ending> {
+    if (this.isAlive) this.signal(signal);
+    return this.ended;
+  }
+
+  /** What it has logged so far; text that is no JSON, such as a stack trace, is passed over. */
+  lines(): LogLine[] {
+    return readFileSync(this.#logPath, "utf8")
+      .split("\n")
+      .filter((line) => line.startsWith("{") && line.endsWith("}"))
+      .map((line) => JSON.parse(line));
+  }
+
+  linesOf(message: string): LogLine[] {
+    return this.lines().filter(({ msg }) => msg === message);
+  }
+
+  lastLines(count: number): string {
+    return readFileSync(this.#logPath, "utf8").trimEnd().split("\n").slice(-count).join("\n");
+  }
+
+  /** Null while the worker does not listen, or answers too slowly to be asked. */
+  async page(path: string): Promise<Page | null> {
+    const port = this.linesOf("http listening")[0]?.port;
+    if (port === undefined) return null;
+    try {
+      const answer = await fetch(`http://127.0.0.1:${port}${path}`, { signal: AbortSignal.timeout(2_000) });
+      return { status: answer.status, body: (await answer.text()).trim() };
+    } catch {
+      return null; // not there, which is what the caller asked to know
+    }
+  }
+
+  async isReady(): Promise<boolean> {
+    return (await this.page("/readyz"))?.status === 200;
+  }
+}
