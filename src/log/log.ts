@@ -67,7 +67,8 @@ export interface OwnedPartition {
   readonly partition: number;
   /** Fires once, when the partition is revoked, fenced or the membership stops by force. */
   readonly lost: AbortSignal;
-  /** Reads this partition of a compacted topic from its beginning to where it ended when asked. */
+  /** Reads this partition of a compacted topic from its beginning to where it ended when asked. Throws
+   * PartitionLostError when the partition is lost before that. */
   restore(topic: string): AsyncIterable<readonly StoredRecord[]>;
   /** Input from the committed positions on; bounded ahead of its reader. Ends when the partition is lost or
    * the membership drains. Batches of one topic come in offset order. */

@@ -4,6 +4,7 @@
 
 import type { GroupMember, PartitionAssigner } from "kafkajs";
 import kafkajs from "kafkajs";
+import { spreadPartitions } from "../spread-partitions.ts";
 
 export interface Claim {
   readonly memberId: string;
@@ -51,35 +52,21 @@ export function coPartitionAssigner(
   });
 }
 
-/** Gives every partition to one member: shares differ by at most one, and a holder keeps what fits its share. */
+/** Shares differ by at most one. Where two claim the same partition, the first by member id keeps it. */
 export function sharePartitions(
   partitions: number,
   claims: readonly Claim[],
 ): ReadonlyMap<string, readonly number[]> {
-  const members = [...claims].sort((a, b) => (a.memberId < b.memberId ? -1 : 1));
-  const floor = Math.floor(partitions / members.length);
-  let extras = partitions % members.length;
-  const free = new Set(Array.from({ length: partitions }, (_, partition) => partition));
-  const shares = new Map<string, number[]>();
-  // Those who hold more than the even share get the extra ones, so that nothing moves in vain.
-  const byHolding = [...members].sort((a, b) => b.held.length - a.held.length);
-  for (const { memberId, held } of byHolding) {
-    const wanted = held.filter((partition) => free.has(partition));
-    const isExtra = extras > 0 && wanted.length > floor;
-    if (isExtra) extras--;
-    const kept = wanted.slice(0, floor + (isExtra ? 1 : 0));
-    for (const partition of kept) free.delete(partition);
-    shares.set(memberId, kept);
+  const byMemberId = [...claims].sort((a, b) => (a.memberId < b.memberId ? -1 : 1));
+  const current: (string | undefined)[] = [];
+  for (const { memberId, held } of byMemberId) {
+    for (const partition of held) current[partition] ??= memberId;
   }
-  for (const partition of free) {
-    let poorest: number[] | undefined;
-    for (const { memberId } of members) {
-      const share = shares.get(memberId) ?? [];
-      if (poorest === undefined || share.length < poorest.length) poorest = share;
-    }
-    poorest?.push(partition);
+  const members = byMemberId.map(({ memberId }) => memberId);
+  const shares = new Map(members.map((memberId) => [memberId, [] as number[]]));
+  for (const [partition, owner] of spreadPartitions(partitions, members, current).entries()) {
+    if (owner !== undefined) shares.get(owner)?.push(partition);
   }
-  for (const share of shares.values()) share.sort((a, b) => a - b);
   return shares;
 }
 

@@ -6,7 +6,7 @@
 //   fencing without KIP-447  transactor.ts
 //   backpressure             owned-kafka-partition.ts
 
-import type { Admin, Cluster, ITopicConfig, Producer } from "kafkajs";
+import type { Admin, ITopicConfig, Producer } from "kafkajs";
 import kafkajs, { type Kafka, type KafkaConfig, type LogEntry } from "kafkajs";
 import type { Outgoing } from "../../domain.ts";
 import type { Clock } from "../../runtime/clock.ts";
@@ -59,7 +59,6 @@ class KafkaLog implements Log {
   readonly #options: KafkaLogOptions;
   readonly #kafka: Kafka;
   readonly #admin: Admin;
-  readonly #readers: Cluster;
   readonly #factsByTopic = new Map<string, TopicFacts>();
   #producer: Promise<Producer> | undefined;
 
@@ -67,7 +66,6 @@ class KafkaLog implements Log {
     this.#options = options;
     this.#kafka = new kafkajs.Kafka(clientConfig(options));
     this.#admin = this.#kafka.admin();
-    this.#readers = clusterOf(this.#kafka);
   }
 
   async connect(): Promise<void> {
@@ -91,12 +89,13 @@ class KafkaLog implements Log {
         configNames: ["cleanup.policy", "max.message.bytes"],
       })),
     });
-    return metadata.topics.map(({ name, partitions }) => {
-      const entries = resources.find((resource) => resource.resourceName === name)?.configEntries ?? [];
+    return wanted.map((topic) => {
+      const partitions = metadata.topics.find(({ name }) => name === topic)?.partitions ?? [];
+      const entries = resources.find(({ resourceName }) => resourceName === topic)?.configEntries ?? [];
       const setting = (key: string) =>
         entries.find(({ configName }) => configName === key)?.configValue ?? "";
       return {
-        topic: name,
+        topic,
         partitions: partitions.length,
         compacted: setting("cleanup.policy").split(",").includes("compact"),
         maxMessageBytes: Number(setting("max.message.bytes")),
@@ -155,7 +154,6 @@ class KafkaLog implements Log {
   ): AsyncGenerator<StoredBatch> {
     const facts = await this.#findTopic(topic);
     const partitions = Array.from({ length: facts.partitions }, (_, partition) => partition);
-    // Long polls of different readers would queue behind one another on one connection.
     const cluster = clusterOf(this.#kafka);
     try {
       const reader = await openReader(cluster, topic, partitions, from);
@@ -167,7 +165,7 @@ class KafkaLog implements Log {
 
   async close(): Promise<void> {
     const producer = await this.#producer?.catch(() => undefined);
-    await Promise.all([producer?.disconnect(), this.#admin.disconnect(), this.#readers.disconnect()]);
+    await Promise.all([producer?.disconnect(), this.#admin.disconnect()]);
   }
 
   /** Says of a failure whether waiting may help. */
@@ -187,8 +185,13 @@ class KafkaLog implements Log {
     partition: number,
     signal: AbortSignal,
   ): AsyncGenerator<readonly StoredRecord[]> {
-    const reader = await openReader(this.#readers, topic, [partition], "earliest");
-    for await (const { records } of reader.toEnd(signal)) yield records;
+    const cluster = clusterOf(this.#kafka);
+    try {
+      const reader = await openReader(cluster, topic, [partition], "earliest");
+      for await (const { records } of reader.toEnd(signal)) yield records;
+    } finally {
+      await cluster.disconnect();
+    }
   }
 
   async #committed(groupId: string, topic: string, partition: number): Promise<number | null> {

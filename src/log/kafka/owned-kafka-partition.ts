@@ -94,8 +94,10 @@ export class OwnedKafkaPartition implements OwnedPartition {
     this.#wake?.();
   }
 
-  restore(topic: string): AsyncIterable<readonly StoredRecord[]> {
-    return this.#options.restore(topic, this.partition, this.lost);
+  async *restore(topic: string): AsyncGenerator<readonly StoredRecord[]> {
+    yield* this.#options.restore(topic, this.partition, this.lost);
+    if (this.lost.aborted)
+      throw new PartitionLostError(this.partition, "it was revoked while being restored");
   }
 
   async *batches(): AsyncGenerator<StoredBatch> {

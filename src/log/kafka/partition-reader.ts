@@ -38,7 +38,10 @@ interface FetchResponse {
   readonly responses: readonly { readonly partitions: readonly FetchedPartition[] }[];
 }
 
-/** A cluster connection of its own; connected on first use by `openReader`. */
+/**
+ * A connection to the cluster for one reader; `openReader` connects it. Readers do not share one: long polls
+ * would queue behind one another, and first requests that cross make kafkajs open, and forget, sockets.
+ */
 export function clusterOf(kafka: Kafka): Cluster {
   let captured: Cluster | undefined;
   kafka.consumer({
@@ -149,27 +152,41 @@ export class PartitionReader {
             },
           ],
         });
-        return response.responses.flatMap((topic) => topic.partitions);
+        return this.#advance(response.responses.flatMap((topic) => topic.partitions));
       }),
     );
-    return answers.flat().flatMap((fetched) => this.#advance(fetched));
+    return answers.flat();
   }
 
-  #advance(fetched: FetchedPartition): StoredBatch[] {
-    const { partition } = fetched;
-    const position = this.#positionByPartition.get(partition) ?? 0;
-    const end = Number(fetched.lastStableOffset);
-    this.#endByPartition.set(partition, end);
-    const last = fetched.messages.at(-1);
-    // Compaction can empty a whole batch; kafkajs then shows nothing although offsets remain. Step over.
-    let nextOffset = position < end ? position + 1 : position;
-    if (last !== undefined) {
-      // The batch may end after its last surviving record, for the same reason.
-      nextOffset = Number(last.batchContext.firstOffset) + last.batchContext.lastOffsetDelta + 1;
+  /**
+   * A broker fills an answer in the order asked and leaves empty what no longer fits, but always gives the
+   * first partition that has something at least one batch of it. So "nothing, although offsets remain" means
+   * that compaction has emptied a batch only while no partition before it got anything; otherwise the
+   * partition goes to the front of the next request.
+   */
+  #advance(answer: readonly FetchedPartition[]): StoredBatch[] {
+    const batches: StoredBatch[] = [];
+    let isFirst = true;
+    for (const fetched of answer) {
+      const { partition, messages } = fetched;
+      const position = this.#positionByPartition.get(partition) ?? 0;
+      const end = Number(fetched.lastStableOffset);
+      this.#endByPartition.set(partition, end);
+      const last = messages.at(-1);
+      if (last === undefined) {
+        if (isFirst && position < end) this.#positionByPartition.set(partition, position + 1);
+        continue;
+      }
+      isFirst = false;
+      // The batch may end after its last surviving record, because of compaction as well.
+      const nextOffset = Number(last.batchContext.firstOffset) + last.batchContext.lastOffsetDelta + 1;
+      // Set anew, it comes last in the map and so in the next request.
+      this.#positionByPartition.delete(partition);
+      this.#positionByPartition.set(partition, nextOffset);
+      const records = committedOf(fetched, position);
+      if (records.length > 0) batches.push({ topic: this.#topic, partition, records, nextOffset });
     }
-    this.#positionByPartition.set(partition, nextOffset);
-    const records = committedOf(fetched, position);
-    return records.length === 0 ? [] : [{ topic: this.#topic, partition, records, nextOffset }];
+    return batches;
   }
 
   async #rewind(): Promise<void> {

@@ -1,11 +1,12 @@
 // One consumer group: who owns which partition number, and how ownership passes on. A partition has one
 // ownership at a time; a successor starts once the predecessor's lane has returned, or has had its time.
+
+import { settlesWithin } from "../../runtime/waiting.ts";
 import type { Lane, Subscription } from "../log.ts";
-import { spreadPartitions } from "./assignment.ts";
+import { spreadPartitions } from "../spread-partitions.ts";
 import { MemoryMember } from "./member.ts";
 import { Ownership } from "./ownership.ts";
 import { Positions } from "./positions.ts";
-import { settlesWithin } from "./settles-within.ts";
 import type { MemoryStore } from "./store.ts";
 
 interface Seat {
@@ -71,7 +72,7 @@ export class MemoryGroup {
     seat.isChanging = true;
     while (seat.ownership?.host !== seat.wanted || seat.ownership?.isLost) {
       seat.ownership?.lose();
-      if (seat.ownership !== undefined) await settlesWithin(this.#revokeMs, seat.ownership.settled);
+      if (seat.ownership !== undefined) await settlesWithin(seat.ownership.settled, this.#revokeMs);
       seat.ownership = seat.wanted && this.#begin(seat.wanted, seat, partition);
     }
     seat.isChanging = false;

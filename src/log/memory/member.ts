@@ -1,8 +1,8 @@
 // One member of a group, as its worker sees it: what it owns, how it stops, how it fails.
 import { ForecastnetError } from "../../runtime/errors.ts";
+import { settlesWithin } from "../../runtime/waiting.ts";
 import type { Lane, Membership, MembershipStatus, Subscription } from "../log.ts";
 import type { LaneHost, Ownership } from "./ownership.ts";
-import { settlesWithin } from "./settles-within.ts";
 import type { MemoryStore } from "./store.ts";
 
 export interface MemberOptions {
@@ -64,7 +64,7 @@ export class MemoryMember implements Membership, LaneHost {
 
   async #drain(graceMs: number): Promise<void> {
     const owned = this.#options.owned();
-    const isDrained = await settlesWithin(graceMs, Promise.all(owned.map(({ settled }) => settled)));
+    const isDrained = await settlesWithin(Promise.all(owned.map(({ settled }) => settled)), graceMs);
     this.drop();
     if (isDrained) return;
     const partitions = owned.map(({ partition }) => partition).join(", ");

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
-import { spreadPartitions } from "../../../../src/log/memory/assignment.ts";
+import { spreadPartitions } from "../../../src/log/spread-partitions.ts";
 
 const names = ["a", "b", "c", "d", "e"];
 const membersOf = (count: number) => names.slice(0, count);
