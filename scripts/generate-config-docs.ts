@@ -1,5 +1,5 @@
 // Writes docs/configuration.md from the schema. No side effects: the caller compares or saves.
-import { configExitCodes } from "../src/cli/config.ts";
+import { exitCodes } from "../src/cli/command.ts";
 import { inputTopicDefaults, inputTopicDocs, inputTopicFormats } from "../src/runtime/config/schema.ts";
 import { environmentName, settings } from "../src/runtime/config/settings.ts";
 
@@ -76,9 +76,9 @@ configuration in effect as YAML, with the source of each value.
 
 | exit code | meaning |
 | --- | --- |
-| ${configExitCodes.valid} | the configuration is valid |
-| ${configExitCodes.invalid} | it is not; the problems are on standard error |
-| ${configExitCodes.usage} | the command itself was misspelt |
+| ${exitCodes.ok} | the configuration is valid |
+| ${exitCodes.invalid} | it is not; the problems are on standard error |
+| ${exitCodes.usage} | the command itself was misspelt |
 `;
 
 /** Path relative to the root of the project → content. */

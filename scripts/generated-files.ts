@@ -2,9 +2,16 @@
 // compares them.
 
 import { generateConfigDocs } from "./generate-config-docs.ts";
+import { generateErrorDocs } from "./generate-error-docs.ts";
+import { generateMessageDocs } from "./generate-message-docs.ts";
 import { generateSchemas } from "./generate-schemas.ts";
 
 /** Contents by path from the repository's root. */
 export function generatedFiles(root: string): Map<string, string> {
-  return new Map([...generateSchemas(root), ...generateConfigDocs()]);
+  return new Map([
+    ...generateSchemas(root),
+    ...generateConfigDocs(),
+    ...generateMessageDocs(root),
+    ...generateErrorDocs(),
+  ]);
 }
