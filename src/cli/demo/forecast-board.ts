@@ -60,6 +60,11 @@ export class ForecastBoard {
     this.#trackBySeries = new Map(sensors.map((sensor) => [sensor.seriesId, createTrack(sensor)]));
   }
 
+  /** Series in the fleet. */
+  get size(): number {
+    return this.#trackBySeries.size;
+  }
+
   /** Forecasts read off the topic. */
   get forecasts(): number {
     return this.#forecasts;

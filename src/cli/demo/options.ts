@@ -14,7 +14,7 @@ export const demoUsage = `usage: forecastnet demo [--series N] [--seconds S] [--
 
   Simulated sensors, the real worker and a live view, all in this process; no broker.
 
-  --series N    sensors to simulate, 1 to 2000 (40)
+  --series N    sensors to simulate, 1 to 500 (40)
   --seconds S   stop after so many seconds; 0 goes on until Ctrl-C (0)
   --port P      port of the HTTP pages on 127.0.0.1; a free one if it is taken (9464)
   --plain       plain lines instead of the live view`;
@@ -34,7 +34,7 @@ export function readOptions(argv: readonly string[]): DemoOptions | string {
     });
     if (values.help) return demoUsage;
     return {
-      series: integerWithin("--series", values.series, 1, 2_000),
+      series: integerWithin("--series", values.series, 1, 500),
       seconds: integerWithin("--seconds", values.seconds, 0, 86_400),
       port: integerWithin("--port", values.port, 0, 65_535),
       isPlain: values.plain,

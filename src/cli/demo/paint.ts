@@ -2,7 +2,7 @@
 // never count as characters.
 
 /** What a piece of text means; the palette decides how it looks. */
-export type Ink = "observed" | "sure" | "likely" | "possible" | "title" | "good" | "bad" | "faint";
+export type Ink = "observed" | "forecast" | "band" | "title" | "good" | "bad" | "faint";
 
 export interface Span {
   readonly text: string;
@@ -16,9 +16,8 @@ export type Line = readonly Span[];
 /** Numbers of the 256-colour palette, chosen to read on dark and light terminals alike. */
 const colourByInk: Readonly<Record<Ink, number>> = {
   observed: 37,
-  sure: 61,
-  likely: 98,
-  possible: 146,
+  forecast: 98,
+  band: 183,
   title: 37,
   good: 35,
   bad: 167,

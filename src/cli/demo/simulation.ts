@@ -1,0 +1,160 @@
+// What the demo shows: sensors, the embedded log, the real worker, and a subscriber that reads the forecasts
+// back from their topic. They meet in the log alone; only the truth to hold forecasts against is told aside.
+
+import { setTimeout as delay } from "node:timers/promises";
+import { fromDeadLetterHeaders } from "../../log/codec/dead-letter.ts";
+import { decodeForecast } from "../../log/codec/forecast-codec.ts";
+import type { StoredRecord } from "../../log/log.ts";
+import { createMemoryLog, type MemoryLog } from "../../log/memory-log.ts";
+import { systemClock } from "../../runtime/clock.ts";
+import { loadConfig } from "../../runtime/config/load.ts";
+import type { AppConfig } from "../../runtime/config/schema.ts";
+import { createMetrics } from "../../runtime/metrics.ts";
+import { Worker } from "../../worker.ts";
+import { productVersion } from "../version.ts";
+import { isSettled, type Outcome, type Sent } from "./closing.ts";
+import { Fleet, stepMs } from "./fleet.ts";
+import { ForecastBoard } from "./forecast-board.ts";
+import { forecastRoutes } from "./forecast-routes.ts";
+import { stepsPerDay } from "./sensor-kinds.ts";
+import { createTally, newsLogger, type Tally, tallied } from "./tally.ts";
+
+export const demoHost = "127.0.0.1";
+export const horizon = stepsPerDay / 2;
+
+const inputTopic = "sensors";
+const partitions = 4;
+/** Sent before the live phase, so that there are seasons to learn from. */
+const backfillDays = 10;
+/** How many readings go out at once during the back-fill. */
+const portionReadings = 4_000;
+/** Time for the last forecasts to come back once the sensors are silent. */
+const settleMs = 3_000;
+
+export class Simulation {
+  readonly board: ForecastBoard;
+  readonly tally: Tally = createTally();
+  readonly #startedMs = systemClock.nowMs();
+  readonly #firstReadingMs = stepMs * (Math.floor(this.#startedMs / stepMs) - backfillDays * stepsPerDay);
+  readonly #config: AppConfig;
+  readonly #fleet: Fleet;
+  // Small topics: the demo may run for days, and a back-fill waits for its readers.
+  readonly #log: MemoryLog = createMemoryLog({ clock: systemClock, retainRecords: 20_000 });
+  readonly #sent: Sent = { observations: 0, malformed: 0 };
+  readonly #worker: Worker;
+  #deadLetters = 0;
+  #isBackfilled = false;
+
+  constructor({ series, port }: { readonly series: number; readonly port: number }) {
+    this.#config = loadConfig({ argv: demoSettings(port), env: {} });
+    this.#fleet = new Fleet({ count: series, startMs: this.#firstReadingMs, topic: inputTopic, partitions });
+    this.board = new ForecastBoard(this.#fleet.sensors);
+    this.#worker = new Worker({
+      config: this.#config,
+      openLog: async () => {
+        await this.#log.createTopics([{ topic: inputTopic, partitions, compacted: false }]);
+        return this.#log;
+      },
+      clock: systemClock,
+      logger: newsLogger(this.tally),
+      metrics: tallied(createMetrics(productVersion()), this.tally),
+      routes: forecastRoutes(this.board),
+    });
+  }
+
+  get address(): string {
+    return `http://${demoHost}:${this.#worker.port}`;
+  }
+
+  get state(): string {
+    const { isReady, reason } = this.#worker.status();
+    return isReady && !this.#isBackfilled ? "reading history" : reason;
+  }
+
+  outcome(): Outcome {
+    const seconds = Math.floor((systemClock.nowMs() - this.#startedMs) / 1000);
+    const { board, tally } = this;
+    return { seconds, sent: this.#sent, tally, deadLetters: this.#deadLetters, board };
+  }
+
+  /** Waits until the worker is ready. */
+  async start(): Promise<void> {
+    while (!this.#worker.status().isReady) await Promise.race([this.#worker.done, delay(10)]);
+  }
+
+  /** Reads forecasts and dead letters off their topics; ends with the simulation, throws when it fails. */
+  async subscribe(): Promise<void> {
+    const { forecasts, deadLetters } = this.#config.topics;
+    await Promise.all([
+      this.#worker.done,
+      this.#follow(forecasts, ({ value }) => {
+        if (value !== null) this.board.receive(decodeForecast(value), systemClock.nowMs());
+      }),
+      this.#follow(deadLetters, ({ headers }) => {
+        this.#deadLetters++;
+        const letter = fromDeadLetterHeaders(headers);
+        if (this.#isBackfilled) this.tally.news = `dead letter: ${letter?.reason}, ${letter?.detail}`;
+      }),
+    ]);
+  }
+
+  /** Sends the history up to now, in portions and no faster than it is read. */
+  async backfill(signal: AbortSignal): Promise<void> {
+    const portionMs = stepMs * Math.ceil(portionReadings / this.board.size);
+    for (let untilMs = this.#firstReadingMs; !signal.aborted && !this.#isBackfilled; untilMs += portionMs) {
+      const nowMs = systemClock.nowMs();
+      await this.#send(Math.min(untilMs, nowMs), null);
+      await this.#settle(signal);
+      this.#isBackfilled = untilMs >= nowMs;
+    }
+  }
+
+  /** Sends what the sensors have measured by now. */
+  async send(): Promise<void> {
+    const nowMs = systemClock.nowMs();
+    await this.#send(nowMs, nowMs);
+  }
+
+  /** Lets the worker settle what it was sent, then stops it. */
+  async stop(): Promise<void> {
+    await this.#settle(AbortSignal.timeout(settleMs));
+    this.#worker.stop("the demo is over");
+    await this.#worker.done;
+  }
+
+  async #send(untilMs: number, sentMs: number | null): Promise<void> {
+    const transmissions = this.#fleet.advanceTo(untilMs);
+    for (const { reading } of transmissions) {
+      if (reading === null) {
+        this.#sent.malformed++;
+      } else {
+        this.#sent.observations++;
+        this.board.expect(reading, sentMs);
+      }
+    }
+    await this.#log.append(transmissions.map(({ record }) => record));
+  }
+
+  /** Resolves once all that was sent has been counted and read back, or the signal fires. */
+  async #settle(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted && !isSettled(this.outcome())) await delay(2);
+  }
+
+  async #follow(topic: string, read: (record: StoredRecord) => void): Promise<void> {
+    // The log is closed by the worker, and ends the reading.
+    const never = new AbortController().signal;
+    for await (const { records } of this.#log.follow(topic, "earliest", never)) records.forEach(read);
+  }
+}
+
+function demoSettings(port: number): readonly string[] {
+  return [
+    `--worker.host=${demoHost}`,
+    `--worker.port=${port}`,
+    "--worker.graceMs=5000",
+    "--series.interval=PT1S",
+    `--series.horizon=${horizon}`,
+    `--series.season=${stepsPerDay}`,
+    "--output.levels=0.1,0.25,0.5,0.75,0.9",
+  ];
+}

@@ -1,0 +1,96 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { Fleet, type Reading, stepMs, type Transmission } from "../../../../src/cli/demo/fleet.ts";
+import { sensorKinds } from "../../../../src/cli/demo/sensor-kinds.ts";
+import { DecodeFailure, defaultFields } from "../../../../src/log/codec/observation-codec.ts";
+import { createObservationCodec } from "../../../../src/log/codec/observation-codecs.ts";
+
+const startMs = 1_700_000_000_000;
+const steps = 600;
+const endMs = startMs + steps * stepMs - 1;
+
+function createFleet(count = 16): Fleet {
+  return new Fleet({ count, startMs, topic: "sensors", partitions: 4 });
+}
+
+function readingsOf(sent: readonly Transmission[]): readonly Reading[] {
+  return sent.flatMap(({ reading }) => (reading === null ? [] : [reading]));
+}
+
+describe("the fleet", () => {
+  const sent = createFleet().advanceTo(endMs);
+  const readings = readingsOf(sent);
+
+  test("sends the same whether asked once or in small portions", () => {
+    const fleet = createFleet();
+    const portions: Transmission[] = [];
+    for (let nowMs = startMs; nowMs < endMs; nowMs += 370) portions.push(...fleet.advanceTo(nowMs));
+    portions.push(...fleet.advanceTo(endMs));
+    assert.deepEqual(portions, sent);
+    assert.deepEqual(fleet.advanceTo(endMs), []);
+  });
+
+  test("has every kind of sensor, each in one partition", () => {
+    const partitionsBySeries = new Map<string, Set<number>>();
+    for (const { record, reading } of sent) {
+      if (reading === null) continue;
+      const seen = partitionsBySeries.get(reading.seriesId) ?? new Set();
+      partitionsBySeries.set(reading.seriesId, seen.add(record.partition));
+    }
+    assert.equal(partitionsBySeries.size, 16);
+    for (const kind of sensorKinds) assert.ok(partitionsBySeries.has(`${kind.name}-1`), kind.name);
+    for (const seen of partitionsBySeries.values()) assert.equal(seen.size, 1);
+  });
+
+  test("measures on whole steps, finite values, never ahead of the time asked for", () => {
+    const fleet = createFleet();
+    for (let nowMs = startMs; nowMs < startMs + 30 * stepMs; nowMs += 130) {
+      for (const { timeMs, value } of readingsOf(fleet.advanceTo(nowMs))) {
+        assert.ok(timeMs <= nowMs);
+        assert.equal((timeMs - startMs) % stepMs, 0);
+        assert.ok(Number.isFinite(value));
+      }
+    }
+  });
+
+  test("has gaps, late readings and repeated ones", () => {
+    const newestBySeries = new Map<string, number>();
+    const seen = new Set<string>();
+    let late = 0;
+    let repeated = 0;
+    for (const { seriesId, timeMs } of readings) {
+      const slot = `${seriesId}@${timeMs}`;
+      if (seen.has(slot)) repeated++;
+      else if (timeMs < (newestBySeries.get(seriesId) ?? 0)) late++;
+      seen.add(slot);
+      newestBySeries.set(seriesId, Math.max(timeMs, newestBySeries.get(seriesId) ?? 0));
+    }
+    assert.ok(late > 10, `${late} late`);
+    assert.ok(repeated > 10, `${repeated} repeated`);
+    const missing = 16 * steps - seen.size;
+    assert.ok(missing > 10 && missing < 0.05 * 16 * steps, `${missing} missing`);
+  });
+
+  test("sends readings the worker can decode, and nonsense of four kinds that it cannot", () => {
+    const limits = { maxRecordBytes: 1024, maxIdLength: 256 };
+    const codec = createObservationCodec({ format: "avro", fields: defaultFields, limits, registry: null });
+    const reasons = new Set<string>();
+    for (const { record, reading } of sent) {
+      const decoded = codec.decode({ key: record.key, value: record.value });
+      if (decoded instanceof DecodeFailure) {
+        assert.equal(reading, null);
+        reasons.add(decoded.reason);
+      } else if (reading === null) {
+        assert.ok(decoded.timeMs > endMs + 3_600_000);
+        reasons.add("future-time");
+      } else {
+        assert.deepEqual(decoded, {
+          seriesId: reading.seriesId,
+          timeMs: reading.timeMs,
+          values: [reading.value],
+        });
+      }
+    }
+    assert.deepEqual([...reasons].sort(), ["bad-value", "future-time", "missing-series", "undecodable"]);
+  });
+});

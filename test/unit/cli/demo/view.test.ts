@@ -1,0 +1,117 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import type { SeriesView } from "../../../../src/cli/demo/forecast-board.ts";
+import { plainLines } from "../../../../src/cli/demo/plain-view.ts";
+import { type DemoModel, screenLines, seriesThatFit } from "../../../../src/cli/demo/view.ts";
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: escape codes are what is looked for
+const controlCharacters = /[\u0000-\u001f\u007f-\u009f]/;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: escape codes are what is removed
+const escapeCodes = /\u001b\[[0-9;]*m/g;
+
+const river: SeriesView = {
+  seriesId: "river-level-1",
+  unit: "m",
+  history: Array.from({ length: 100 }, (_, i) => 2 + Math.sin(i / 4)),
+  outlook: Array.from({ length: 12 }, () => ({ low: 1.5, median: 2.25, high: 2.9 })),
+  tier: "cold",
+  method: "seasonal-naive",
+  isInside: true,
+};
+
+const model: DemoModel = {
+  state: "ready",
+  seriesCount: 40,
+  elapsedSeconds: 75,
+  observationsPerSecond: 40.2,
+  forecastsPerSecond: 39.6,
+  latency: { p50Ms: 2, p99Ms: 1250 },
+  deadLetters: 7,
+  coverage: { inside: 1600, scored: 2000 },
+  horizon: 12,
+  address: "http://127.0.0.1:9464",
+  news: "no broker",
+  series: Array.from({ length: 20 }, (_, i) => ({ ...river, seriesId: `river-level-${i + 1}` })),
+};
+
+describe("the screen", () => {
+  for (const [columns, rows] of [
+    [80, 24],
+    [120, 40],
+    [100, 33],
+    [40, 10],
+    [10, 3],
+  ] as const) {
+    test(`stays within ${columns} columns and ${rows} rows`, () => {
+      for (const isColoured of [true, false]) {
+        const lines = screenLines(model, { columns, rows }, isColoured);
+        assert.ok(lines.length <= rows, `${lines.length} lines`);
+        for (const line of lines) assert.ok([...line.replace(escapeCodes, "")].length <= columns, line);
+      }
+    });
+  }
+
+  test("shows eight series on 80 by 24, each with chart, values and method", () => {
+    const size = { columns: 80, rows: 24 };
+    assert.equal(seriesThatFit(size), 8);
+    const lines = screenLines(model, size, false);
+    assert.equal(lines.length, 24);
+    const at = lines.findIndex((line) => line.includes("river-level-8"));
+    assert.match(lines[at], /^ river-level-8 .*[▁-█].*┊.* {2}\d\.\d\d m ✓$/);
+    assert.match(lines[at + 1], /^ seasonal-naive .*[▁-█].*┊.* {2}2\.25 \(1\.50…2\.90\)$/);
+    assert.ok(!lines.some((line) => line.includes("river-level-9")));
+  });
+
+  test("tells state, rates, latency, coverage and dead letters at the top", () => {
+    const top = screenLines(model, { columns: 80, rows: 24 }, false).slice(0, 3).join("\n");
+    assert.match(top, /ready +40 simulated series.* 1:15/);
+    assert.match(top, /40 observations\/s +40 forecasts\/s +p50 2 ms, p99 1,250 ms to forecast/);
+    assert.match(top, /80\.0 % of 2,000 inside the 80 % band +7 dead letters/);
+  });
+
+  test("tells the tier where there is room for it", () => {
+    const lines = screenLines(model, { columns: 120, rows: 40 }, false);
+    assert.ok(lines.some((line) => line.startsWith(" seasonal-naive (cold) ")));
+  });
+
+  test("says when the newest observation fell outside, and when nobody can tell", () => {
+    const series = [
+      { ...river, isInside: false },
+      { ...river, isInside: null, outlook: [] },
+    ];
+    const lines = screenLines({ ...model, series }, { columns: 80, rows: 24 }, false);
+    assert.match(lines[5], /✗ outside$/);
+    assert.match(lines[7], /·$/);
+    assert.match(lines[8], /no forecast yet$/);
+  });
+
+  test("has no escape codes without colours, and closes each with colours", () => {
+    const size = { columns: 80, rows: 24 };
+    for (const line of screenLines(model, size, false)) assert.doesNotMatch(line, controlCharacters);
+    const coloured = screenLines(model, size, true);
+    assert.ok(coloured.some((line) => line.includes("\u001b[")));
+    for (const line of coloured.filter((text) => text.includes("\u001b["))) {
+      assert.equal(line.match(escapeCodes)?.at(-1), "\u001b[0m");
+    }
+  });
+});
+
+describe("plain lines", () => {
+  test("are a summary and one line a series, without control characters", () => {
+    const lines = plainLines({ ...model, series: [river] });
+    assert.equal(lines.length, 2);
+    for (const line of lines) assert.doesNotMatch(line, controlCharacters);
+    assert.match(
+      lines[0],
+      /^75 s ready \| 40 observations\/s \| .*p99 1,250 ms.*80\.0 % of 2,000 \| 7 dead letters$/,
+    );
+    assert.match(
+      lines[1],
+      /river-level-1 .*┊.*now \d\.\d\d m, inside; next 2\.25 \(1\.50…2\.90\) by seasonal-naive$/,
+    );
+  });
+
+  test("do without a latency before the first forecast", () => {
+    assert.match(plainLines({ ...model, latency: null })[0], /latency –/);
+  });
+});
