@@ -60,10 +60,10 @@ export class Worker {
     if (membership.outage !== null) return notReady(`the log does not answer: ${membership.outage}`);
     const registryOutage = this.#registry?.outage ?? null;
     if (registryOutage !== null) return notReady(`the schema registry does not answer: ${registryOutage}`);
-    const restoring = [...this.#laneByPartition.values()].filter((lane) => !lane.isRestored);
-    if (restoring.length > 0) {
-      return notReady(`restoring partitions ${restoring.map((lane) => lane.partition).join(", ")}`);
-    }
+    // A partition whose lane has not begun yet is not restored either.
+    const isRestored = (partition: number) => this.#laneByPartition.get(partition)?.isRestored === true;
+    const restoring = membership.partitions.filter((partition) => !isRestored(partition));
+    if (restoring.length > 0) return notReady(`restoring partitions ${restoring.join(", ")}`);
     return { isReady: true, reason: "ready" };
   }
 
@@ -77,8 +77,8 @@ export class Worker {
   async #live(): Promise<void> {
     try {
       await this.#serve();
-      await this.#start();
-      await Promise.race([this.#membership?.done, fired(this.#stopping.signal)]);
+      // A start that is stopped is not waited for: it may hang on a broker that does not answer.
+      await Promise.race([this.#run(), fired(this.#stopping.signal)]);
     } catch (error) {
       if (!this.#stopping.signal.aborted) {
         await this.#fail(error);
@@ -94,14 +94,18 @@ export class Worker {
     this.#parts.logger.info({ host: worker.host, port: this.#http.port }, "http listening");
   }
 
-  async #start(): Promise<void> {
+  async #run(): Promise<void> {
+    const { signal } = this.#stopping;
     const log = await this.#retry(this.#parts.openLog);
     this.#log = log;
     const parts = await this.#retry(() => buildPipelineParts(log, this.#parts));
     this.#registry = parts.registry;
+    signal.throwIfAborted();
     this.#lifecycle.move("joining");
     this.#membership = await this.#retry(() => this.#join(log, parts));
+    signal.throwIfAborted();
     this.#lifecycle.move("running");
+    await this.#membership.done;
   }
 
   /** Tries again for as long as the failure is one that passes and nobody asked to stop. */
@@ -144,35 +148,43 @@ export class Worker {
   async #stop(): Promise<void> {
     const { graceMs } = this.#parts.config.worker;
     this.#lifecycle.move("stopping");
-    const isInTime = await settlesWithin(this.#drain(0.75 * graceMs), graceMs);
-    if (isInTime) return this.#lifecycle.move("stopped");
-    this.#lifecycle.move("failed");
-    throw new ForecastnetError(
-      "SHUTDOWN_FORCED",
-      `the worker could not close within its grace of ${graceMs} ms`,
-    );
+    try {
+      if (!(await settlesWithin(this.#drain(0.75 * graceMs), graceMs))) {
+        throw new ForecastnetError(
+          "SHUTDOWN_FORCED",
+          `the worker could not close within its grace of ${graceMs} ms`,
+        );
+      }
+    } catch (error) {
+      this.#lifecycle.move("failed", { reason: String(error) });
+      throw error;
+    }
+    this.#lifecycle.move("stopped");
   }
 
   async #drain(gentleMs: number): Promise<void> {
     this.#registry?.close(); // A lane that waits for a schema holds nothing to settle.
-    await this.#membership?.stop(gentleMs);
-    await this.#close();
+    await this.#leave(gentleMs);
+    await this.#membership?.done; // A lane may have failed while it drained.
   }
 
   /** Leaves at once, so that the others need not wait for our session to time out. */
   async #fail(error: unknown): Promise<void> {
     this.#lifecycle.move("failed", { reason: String(error) });
     try {
-      await this.#membership?.stop(0);
-      await this.#close();
+      await this.#leave(0);
     } catch (cause) {
       this.#parts.logger.warn({ reason: String(cause) }, "closing after the failure failed as well");
     }
   }
 
-  async #close(): Promise<void> {
-    await this.#log?.close();
-    await this.#http?.close();
+  async #leave(graceMs: number): Promise<void> {
+    try {
+      await this.#membership?.stop(graceMs);
+    } finally {
+      await this.#log?.close();
+      await this.#http?.close();
+    }
   }
 
   #pages(): Routes {

@@ -20,7 +20,6 @@ export async function* ahead<T>(
     pulled.push(next);
   };
   try {
-    pull();
     for (;;) {
       while (pulled.length <= depth) pull();
       const result = await (pulled.shift() as Promise<IteratorResult<T>>);
@@ -29,6 +28,7 @@ export async function* ahead<T>(
       yield result.value;
     }
   } finally {
-    await iterator.return?.();
+    // Not awaited: it waits its turn behind the pulls, and a quiet input may answer those much later or never.
+    iterator.return?.().catch(() => undefined); // Whoever left early has a reason of their own to tell.
   }
 }

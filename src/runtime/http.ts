@@ -56,7 +56,9 @@ export async function serveHttp(routes: Routes, host: string, port: number): Pro
 
 async function answer(routes: Routes, request: IncomingMessage): Promise<Answer> {
   if (request.method !== "GET" && request.method !== "HEAD") return text(405, "only GET is answered here");
-  const url = new URL(request.url ?? "/", "http://localhost");
+  const path = request.url ?? "/";
+  if (!URL.canParse(path, "http://localhost")) return text(400, "the path is not valid");
+  const url = new URL(path, "http://localhost");
   const exact = routes[url.pathname];
   if (exact !== undefined) return exact("", url.searchParams);
   const slash = url.pathname.lastIndexOf("/") + 1;

@@ -69,7 +69,7 @@ export function createMetrics(version: string): Metrics {
   const deadLetters = counter("dead_letters_total", "Input records set aside, by reason.", ["reason"]);
   const observations = counter(
     "observations_total",
-    "Observations by what became of them: advanced, late-amended, duplicate, too-late, pending, wrong-channels.",
+    "Observations by what became of them: advanced, late-amended, duplicate, too-late, wrong-channels, interval-pending, interval-found.",
     ["outcome"],
   );
   const skipped = counter(

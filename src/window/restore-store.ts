@@ -12,7 +12,7 @@ export interface Restored extends RestoreReport {
 export async function restoreStore(
   store: SeriesStore,
   changelog: AsyncIterable<readonly StoredRecord[]>,
-  decode: (value: Buffer) => StateBlockRecord,
+  decode: (value: Buffer, key: string) => StateBlockRecord,
 ): Promise<Restored> {
   const newestByKey = new Map<string, Buffer>();
   for await (const records of changelog) {
@@ -30,10 +30,10 @@ export async function restoreStore(
 /** One by one, letting go of the raw bytes: those of a large fleet need not be held twice. */
 function* decodeAll(
   newestByKey: Map<string, Buffer>,
-  decode: (value: Buffer) => StateBlockRecord,
+  decode: (value: Buffer, key: string) => StateBlockRecord,
 ): Generator<StateBlockRecord> {
   for (const [key, value] of newestByKey) {
     newestByKey.delete(key);
-    yield decode(value);
+    yield decode(value, key);
   }
 }

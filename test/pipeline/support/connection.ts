@@ -32,8 +32,7 @@ export class Connection implements Log {
 
   async join(subscription: Subscription, lane: Lane): Promise<Membership> {
     if (this.#cut.signal.aborted) throw new Error("the connection was cut before the worker could join");
-    const mortal: Lane = (owned) =>
-      Promise.race([lane(this.#watched(owned)), fired(this.#cut.signal)]);
+    const mortal: Lane = (owned) => Promise.race([lane(this.#watched(owned)), fired(this.#cut.signal)]);
     this.#membership = await this.#log.join(subscription, mortal);
     return this.#membership;
   }
@@ -43,7 +42,13 @@ export class Connection implements Log {
 
   async cut(): Promise<void> {
     this.#cut.abort();
-    await this.#membership?.stop(0);
+    // Resolves at once, since the lanes end with the cut; a stop that failed before stays failed.
+    await Promise.allSettled([this.#membership?.stop(1_000)]);
+  }
+
+  /** The group takes the worker for dead and gives its partitions away; the worker has not heard of it. */
+  async evict(): Promise<void> {
+    await Promise.allSettled([this.#membership?.stop(0)]); // rejects when it had something in hand
   }
 
   /** Holds the next commits or restores back until the returned function is called. */
@@ -69,6 +74,14 @@ export class Connection implements Log {
 
   get takenBatches(): number {
     return this.#sum(({ taken }) => taken);
+  }
+
+  get hasJoined(): boolean {
+    return this.#membership !== undefined;
+  }
+
+  get isReading(): boolean {
+    return this.partitions.every((partition) => this.#trafficByPartition.get(partition)?.isReading);
   }
 
   /** True when every lane reads, has read all there is, and has settled all it read. */

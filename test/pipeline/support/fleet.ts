@@ -16,9 +16,10 @@ import { Worker } from "../../../src/worker.ts";
 import { Connection } from "./connection.ts";
 import { inputRecord, type Written } from "./readings.ts";
 
-/** What may happen to a fleet. The outcome of a commit that fails is either unknown to its owner or a fence. */
+/** What may happen to a fleet. */
 export type Word =
   | "crash" //            the oldest worker is gone without a word, and another takes its place
+  | "zombie" //           the oldest worker freezes, another takes its place, and then it wakes
   | "restart" //          the oldest worker stops as asked, and another takes its place
   | "join" //             one more worker
   | "leave" //            the oldest worker stops as asked; the last one stays
@@ -75,7 +76,8 @@ export class Fleet {
   #unwritten: Written[] = [];
 
   private constructor({ settings = {}, partitions = 1, metrics = createMetrics("test") }: FleetOptions) {
-    this.log = createMemoryLog({ clock: { nowMs: () => this.#nowMs } });
+    // Hardly any patience with a lane that was lost: what protects from it is fencing, not waiting.
+    this.log = createMemoryLog({ clock: { nowMs: () => this.#nowMs }, revokeMs: 5 });
     this.#settings = settings;
     this.#partitions = partitions;
     this.#metrics = metrics;
@@ -169,10 +171,6 @@ export class Fleet {
     return { status: response.status, body: await response.text() };
   }
 
-  messages(level: keyof Logger): string[] {
-    return this.logged.filter((line) => line.level === level).map(({ message }) => message);
-  }
-
   async close(): Promise<void> {
     this.log.setOutage(null);
     for (const { worker, connection } of this.#members) {
@@ -187,6 +185,15 @@ export class Fleet {
       const { connection } = this.#retire();
       await connection.cut();
       this.start();
+    },
+    zombie: async () => {
+      const { connection } = this.#retire();
+      await until(() => connection.hasJoined, "the worker to join before it freezes");
+      const wake = connection.hold("commit");
+      await connection.evict();
+      this.start();
+      await until(() => this.#isReading(), "the others to take over from the zombie");
+      wake();
     },
     restart: async () => {
       await this.#stopOldest();
@@ -209,9 +216,14 @@ export class Fleet {
     settle: () => until(() => this.#isIdle(), "the fleet to settle what was written"),
   };
 
-  #isIdle(): boolean {
+  /** True when every partition has an owner that is past restoring. */
+  #isReading(): boolean {
     const owned = this.#members.flatMap(({ connection }) => connection.partitions);
-    return owned.length === this.#partitions && this.#members.every(({ connection }) => connection.isIdle);
+    return owned.length === this.#partitions && this.#members.every(({ connection }) => connection.isReading);
+  }
+
+  #isIdle(): boolean {
+    return this.#isReading() && this.#members.every(({ connection }) => connection.isIdle);
   }
 
   async #stopOldest(): Promise<void> {

@@ -1,0 +1,94 @@
+// What only a person can mend: the worker ends, with a reason that says what was wrong, where, and what to do.
+
+import assert from "node:assert/strict";
+import { describe, type TestContext, test } from "node:test";
+import type { TopicSpec } from "../../src/log/log.ts";
+import { Fleet, until } from "./support/fleet.ts";
+import { at, hourly } from "./support/readings.ts";
+
+const stateTopic: TopicSpec = { topic: "forecastnet.state", partitions: 1, compacted: true };
+
+/** A worker on a log where these topics exist already. */
+async function startOn(
+  t: TestContext,
+  topics: readonly TopicSpec[],
+  options: {
+    readonly settings?: Readonly<Record<string, unknown>>;
+    readonly inputs?: readonly string[];
+  } = {},
+): Promise<Fleet> {
+  const fleet = await Fleet.openEmpty(options);
+  t.after(() => fleet.close());
+  await fleet.log.createTopics(topics);
+  fleet.start();
+  return fleet;
+}
+
+async function assertEnds(fleet: Fleet, code: string, message: RegExp): Promise<void> {
+  await assert.rejects(fleet.worker.done, (error: Error & { code?: string }) => {
+    assert.deepEqual([error.code, message.test(error.message)], [code, true], error.message);
+    return true;
+  });
+  assert.equal(fleet.worker.status().reason, "failed");
+  await assert.rejects(fleet.page("/healthz"), "a worker that failed must not keep its port");
+}
+
+describe("a state record that cannot be read", () => {
+  test("ends the worker, naming the record and its place", async (t) => {
+    const fleet = await Fleet.openEmpty();
+    t.after(() => fleet.close());
+    await fleet.log.createTopics([stateTopic]);
+    const key = Buffer.from("a#0");
+    await fleet.log.append([{ topic: stateTopic.topic, partition: 0, key, value: Buffer.from("scribble") }]);
+    fleet.start();
+    await assertEnds(fleet, "STATE_CORRUPT", /^a#0 in partition 0 of forecastnet\.state: .*cannot be read/);
+  });
+});
+
+describe("a commit that no retry can mend", () => {
+  const tight = { ...stateTopic, settings: { "max.message.bytes": "100" } };
+
+  test("ends the worker at once, though no further input ever comes", { timeout: 10_000 }, async (t) => {
+    const fleet = await startOn(t, [tight]);
+    await fleet.play(...hourly("a", 0, [1, 2, 3, 4, 5, 6, 7, 8]));
+    await assertEnds(fleet, "RECORD_TOO_LARGE", /topic forecastnet\.state .* max\.message\.bytes of 100/);
+    assert.deepEqual(await fleet.forecasts(), []);
+  });
+
+  test("is the outcome of a stop as well, when it happens while draining", async (t) => {
+    const fleet = await startOn(t, [tight]);
+    await until(() => fleet.worker.status().isReady, "the worker to be ready");
+    const release = fleet.connection.hold("commit");
+    await fleet.play(at("a", 0, 1));
+    await until(() => fleet.connection.unsettledBatches > 0, "a batch to be on its way");
+    fleet.worker.stop("the test says so");
+    release();
+    await assertEnds(fleet, "RECORD_TOO_LARGE", /forecastnet\.state/);
+  });
+});
+
+describe("a worker does not start", () => {
+  test("without its input topic", async (t) => {
+    const fleet = await startOn(t, [], { inputs: ["elsewhere"] });
+    await assertEnds(fleet, "TOPIC_MISSING", /^input topic sensors does not exist: create it first$/);
+  });
+
+  test("without its own topics, when it may not create them", async (t) => {
+    const fleet = await startOn(t, [], { settings: { "kafka.createTopics": false } });
+    const message = [
+      "topic forecasts does not exist: create it (1 partitions) or set kafka.createTopics",
+      "topic forecastnet.state does not exist: create it (1 partitions, cleanup.policy=compact) or set kafka.createTopics",
+      "topic forecastnet.dead-letters does not exist: create it (1 partitions) or set kafka.createTopics",
+    ].join("; ");
+    await assert.rejects(fleet.worker.done, { code: "TOPIC_MISSING", message });
+  });
+
+  test("on a state topic that is not compacted or has another number of partitions", async (t) => {
+    const fleet = await startOn(t, [{ topic: "forecastnet.state", partitions: 3, compacted: false }]);
+    const message = [
+      "topic forecastnet.state has 3 partitions and must have 1, as many as sensors",
+      "topic forecastnet.state is not compacted: set cleanup.policy=compact on it",
+    ].join("; ");
+    await assert.rejects(fleet.worker.done, { code: "TOPIC_UNFIT", message });
+  });
+});

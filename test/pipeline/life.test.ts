@@ -1,0 +1,105 @@
+// A worker from start to stop, as those outside see it: readiness with its reason, metrics, a drained stop.
+
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { Fleet, until } from "./support/fleet.ts";
+import { at, hourly, raw } from "./support/readings.ts";
+
+const ramp = (length: number) => Array.from({ length }, (_, i) => i);
+
+describe("readiness", () => {
+  test("comes only once every owned partition is restored", async (t) => {
+    const fleet = await Fleet.openFor(t, { partitions: 2 });
+    const release = fleet.connection.hold("restore");
+    const reasons = new Set<string>();
+    await until(() => {
+      const { isReady, reason } = fleet.worker.status();
+      assert.ok(!isReady, "ready before its partitions were restored");
+      return reasons.add(reason).has("restoring partitions 0, 1");
+    }, "the worker to say that it restores");
+    assert.ok([...reasons].every((reason) => /^(starting|joining|restoring partitions)/.test(reason)));
+    assert.deepEqual(await fleet.page("/readyz"), { status: 503, body: "restoring partitions 0, 1\n" });
+    assert.equal((await fleet.page("/healthz")).status, 200);
+    release();
+    await until(() => fleet.worker.status().isReady, "the worker to be ready");
+    assert.deepEqual(await fleet.page("/readyz"), { status: 200, body: "ready\n" });
+  });
+
+  test("goes while the log does not answer, and comes back by itself; the worker stays alive", async (t) => {
+    const fleet = await Fleet.openFor(t);
+    await fleet.play(at("a", 0, 1), "settle", at("a", 1, 2), "outage", "pause");
+    const answer = { status: 503, body: "the log does not answer: the test says so\n" };
+    assert.deepEqual(await fleet.page("/readyz"), answer);
+    assert.deepEqual(await fleet.page("/healthz"), { status: 200, body: "running\n" });
+    await fleet.play("recovery", "settle");
+    assert.equal((await fleet.page("/readyz")).status, 200);
+    assert.equal((await fleet.forecasts()).length, 1);
+  });
+});
+
+test("the metrics of a run have the numbers of the run", async (t) => {
+  const fleet = await Fleet.openFor(t, { partitions: 2, settings: { "pipeline.maxBatchRecords": 4 } });
+  await fleet.play(...hourly("a", 0, ramp(10)), ...hourly("b", 0, ramp(2)), raw("b", "?"), "settle");
+  const { body } = await fleet.page("/metrics");
+  const expected = [
+    'forecastnet_build_info{version="test"} 1',
+    'forecastnet_observations_total{outcome="advanced"} 12',
+    'forecastnet_dead_letters_total{reason="undecodable"} 1',
+    'forecastnet_forecasts_total{tier="cold",method="persistence"} 7',
+    'forecastnet_forecasts_total{tier="cold",method="seasonal-naive"} 3',
+    "forecastnet_batch_records_sum 13",
+    "forecastnet_batch_records_count 4",
+    "forecastnet_commit_duration_seconds_count 4",
+    "forecastnet_restore_duration_seconds_count 2",
+    "forecastnet_partitions_owned 2",
+    "forecastnet_series 2",
+    "forecastnet_lag_records 0",
+    "forecastnet_buffered_batches 0",
+    'forecastnet_worker_state{state="running"} 1',
+    'forecastnet_state_changes_total{from="joining",to="running"} 1',
+  ];
+  const lines = body.split("\n");
+  assert.deepEqual(
+    expected.filter((line) => !lines.includes(line)),
+    [],
+  );
+  const facts = JSON.parse((await fleet.page("/")).body);
+  assert.deepEqual([facts.state, facts.series, facts.isReady], ["running", 2, true]);
+});
+
+describe("stopping", () => {
+  test("settles what was taken, takes no more, and leaves the rest to the next worker", async (t) => {
+    const fleet = await Fleet.openFor(t, { settings: { "pipeline.maxBatchRecords": 1 } });
+    await fleet.play("settle");
+    const { worker, connection } = fleet;
+    const release = connection.hold("commit");
+    await fleet.play(...hourly("a", 0, ramp(20)));
+    await until(() => connection.unsettledBatches >= 3, "the buffer to fill");
+    worker.stop("the test says so");
+    await fleet.play("pause");
+    assert.deepEqual(worker.status(), { isReady: false, reason: "stopping" });
+    release();
+    await worker.done;
+    const taken = connection.takenBatches;
+    assert.ok(taken < 20, "a stopping worker read on to the end");
+    assert.equal((await fleet.forecasts()).length, taken - 1);
+    await assert.rejects(fleet.page("/healthz"), "the pages are closed last");
+    await fleet.play("crash", "settle");
+    assert.equal((await fleet.forecasts()).length, 19);
+  });
+
+  test("ends by force after the grace period, says so, and what was held is done by the next worker", async (t) => {
+    const fleet = await Fleet.openFor(t, { settings: { "worker.graceMs": 1000 } });
+    await fleet.play("settle");
+    const { worker, connection } = fleet;
+    connection.hold("commit");
+    await fleet.play(...hourly("a", 0, ramp(3)));
+    await until(() => connection.unsettledBatches > 0, "a batch to be on its way");
+    worker.stop("the test says so");
+    await assert.rejects(worker.done, { code: "SHUTDOWN_FORCED", message: /still busy after 750 ms/ });
+    assert.deepEqual(worker.status(), { isReady: false, reason: "failed" });
+    await assert.rejects(fleet.page("/healthz"), "a worker that failed must not keep its port");
+    await fleet.play("crash", "settle");
+    assert.equal((await fleet.forecasts()).length, 2);
+  });
+});

@@ -1,0 +1,46 @@
+// The command line as a process: what it prints, and where, and the code it ends with.
+
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { productVersion } from "../../../src/cli/version.ts";
+
+const main = fileURLToPath(new URL("../../../src/cli/main.js", import.meta.url));
+
+function run(...argv: readonly string[]) {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [main, ...argv], {
+    encoding: "utf8",
+    env: { PATH: process.env.PATH },
+    timeout: 20_000,
+  });
+  return { status, stdout, stderr };
+}
+
+test("version prints the version and nothing else", () => {
+  assert.deepEqual(run("version"), { status: 0, stdout: `${productVersion()}\n`, stderr: "" });
+});
+
+test("help lists the commands on standard output", () => {
+  const { status, stdout, stderr } = run("--help");
+  assert.deepEqual([status, stderr], [0, ""]);
+  for (const command of ["demo", "worker", "config", "version"]) {
+    assert.match(stdout, new RegExp(`^ +${command} `, "m"));
+  }
+});
+
+test("a missing or unknown command shows the usage on standard error and returns 2", () => {
+  const { status, stdout, stderr } = run();
+  assert.deepEqual([status, stdout], [2, ""]);
+  assert.match(stderr, /^usage: forecastnet <command>/);
+  const unknown = run("forcast");
+  assert.equal(unknown.status, 2);
+  assert.match(unknown.stderr, /^unknown command forcast\n\nusage:/);
+});
+
+test("an invalid configuration ends the worker with 1, all problems and the remedy", () => {
+  const { status, stdout, stderr } = run("worker", "--worker.port=x", "--series.horizon=0");
+  assert.deepEqual([status, stdout], [1, ""]);
+  assert.match(stderr, /^CONFIG_INVALID: .*worker\.port.*series\.horizon|series\.horizon.*worker\.port/s);
+  assert.match(stderr, /config check/);
+});

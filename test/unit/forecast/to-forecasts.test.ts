@@ -1,0 +1,75 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Batch, Forecast, SeriesSettings, Window } from "../../../src/domain.ts";
+import { createColdForecaster } from "../../../src/forecast/cold-forecaster.ts";
+import { toForecasts } from "../../../src/forecast/to-forecasts.ts";
+
+const settings: SeriesSettings = {
+  interval: "PT1H",
+  horizon: 2,
+  season: 2,
+  history: 8,
+  every: 1,
+  gapPolicy: "linear",
+  gapMax: 1,
+};
+
+const windowOf = (seriesId: string, values: readonly number[], changes: Partial<Window> = {}): Window => ({
+  ...{ seriesId, settings, interval: "PT1H", originMs: 1000, stepTimesMs: [2000, 3000], channels: 1 },
+  ...{ values: Float64Array.from(values), freshSteps: values.length, filledShare: 0.25, skippedOrigins: 4 },
+  seasonalErrors: null,
+  ...changes,
+});
+
+const batchOf = (items: readonly Window[]): Batch<Window> => ({
+  ...{ partition: 1, items, records: [], arrivedMs: 5, isBehind: false },
+  settle: async () => {},
+});
+
+async function forecastAll(batches: readonly Batch<Window>[]) {
+  const counted: string[] = [];
+  const results: Batch<Forecast>[] = [];
+  const metrics = {
+    forecasts: (tier: string, method: string, n: number) => counted.push(`${tier} ${method} ${n}`),
+  };
+  async function* source() {
+    yield* batches;
+  }
+  for await (const batch of toForecasts(source(), createColdForecaster([0.5]), metrics)) results.push(batch);
+  return { results, counted };
+}
+
+test("each window becomes one forecast that says what it rests on, counted by method", async () => {
+  const seasonalErrors = [{ quantiles: [0], rms: 1, count: 40 }];
+  const windows = [
+    windowOf("a", [1, 2]),
+    windowOf("b", [1, 2, 3, 4], { seasonalErrors }),
+    windowOf("c", [5, 6]),
+  ];
+  const { results, counted } = await forecastAll([batchOf(windows)]);
+  assert.deepEqual(
+    results[0].items.map(({ id, tier, method, mean, modelKey }) => [id, tier, method, mean, modelKey]),
+    [
+      ["a@1000/persistence-1", "cold", "persistence", [2, 2], "a"],
+      ["b@1000/seasonal-naive-1", "cold", "seasonal-naive", [3, 4], "b"],
+      ["c@1000/persistence-1", "cold", "persistence", [6, 6], "c"],
+    ],
+  );
+  const { filledShare, freshSteps, skippedOrigins, stepTimesMs } = results[0].items[0];
+  assert.deepEqual([filledShare, freshSteps, skippedOrigins, stepTimesMs], [0.25, 2, 4, [2000, 3000]]);
+  assert.deepEqual(counted, ["cold persistence 2", "cold seasonal-naive 1"]);
+});
+
+test("a batch without windows, or whose windows say nothing, still flows on with all it carries", async () => {
+  const empty = batchOf([]);
+  const lone = { ...batchOf([windowOf("a", [1])]), arrivedMs: 9 };
+  const { results, counted } = await forecastAll([empty, lone]);
+  assert.deepEqual(
+    results.map(({ items, arrivedMs, settle }) => [items, arrivedMs, settle]),
+    [
+      [[], 5, empty.settle],
+      [[], 9, lone.settle],
+    ],
+  );
+  assert.deepEqual(counted, []);
+});

@@ -1,0 +1,78 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { setImmediate } from "node:timers/promises";
+import { ahead } from "../../../src/runtime/ahead.ts";
+
+/** Numbers from 0 on, which tells how many were asked for and whether it was closed. */
+function counter(end = Number.POSITIVE_INFINITY) {
+  const seen = { made: 0, isClosed: false };
+  async function* numbers(): AsyncGenerator<number> {
+    try {
+      for (let i = 0; i < end; i++) {
+        seen.made++;
+        yield i;
+      }
+    } finally {
+      seen.isClosed = true;
+    }
+  }
+  return { seen, numbers };
+}
+
+async function turns(count = 20): Promise<void> {
+  for (let turn = 0; turn < count; turn++) await setImmediate();
+}
+
+test("everything passes in order, whatever the depth", async () => {
+  for (const depth of [1, 2, 7]) {
+    const got: number[] = [];
+    for await (const item of ahead(counter(10).numbers(), depth, () => {})) got.push(item);
+    assert.deepEqual(got, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+  }
+});
+
+test("no more than the depth is made ahead of a slow reader, and onDepth tells how many wait", async () => {
+  const { seen, numbers } = counter();
+  let waiting = -1;
+  const items = ahead(numbers(), 3, (depth) => {
+    waiting = depth;
+  });
+  for (let read = 1; read <= 5; read++) {
+    await items.next();
+    await turns();
+    assert.deepEqual([seen.made, waiting], [read + 3, 3]);
+  }
+  await items.return(undefined);
+});
+
+test("a failure upstream is met in its turn, after what came before it", async () => {
+  async function* failing(): AsyncGenerator<number> {
+    yield 1;
+    yield 2;
+    throw new Error("no third");
+  }
+  const items = ahead(failing(), 5, () => {});
+  await turns();
+  assert.deepEqual([(await items.next()).value, (await items.next()).value], [1, 2]);
+  await assert.rejects(items.next(), /no third/);
+});
+
+test("a reader that leaves closes the upstream", async () => {
+  const { seen, numbers } = counter();
+  for await (const item of ahead(numbers(), 2, () => {})) if (item === 1) break;
+  await turns();
+  assert.equal(seen.isClosed, true);
+});
+
+test("a reader that fails does not wait for an upstream that has nothing to give", {
+  timeout: 5_000,
+}, async () => {
+  async function* quiet(): AsyncGenerator<number> {
+    yield 1;
+    await new Promise<never>(() => {});
+  }
+  const read = async () => {
+    for await (const _ of ahead(quiet(), 2, () => {})) throw new Error("the commit was refused");
+  };
+  await assert.rejects(read(), /the commit was refused/);
+});

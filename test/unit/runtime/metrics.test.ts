@@ -1,0 +1,67 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { createMetrics, type WorkerFacts } from "../../../src/runtime/metrics.ts";
+
+const facts: WorkerFacts = { state: "running", partitions: 2, series: 5, lag: 7, bufferedBatches: 1 };
+
+async function linesOf(metrics: ReturnType<typeof createMetrics>, given: WorkerFacts): Promise<string[]> {
+  return (await metrics.expose(given)).text.split("\n").filter((line) => line.startsWith("forecastnet_"));
+}
+
+test("every verb of a stage moves the number it names", async () => {
+  const metrics = createMetrics("1.2.3");
+  metrics.source.batch(40);
+  metrics.source.deadLetter("bad-time");
+  metrics.window.observations("advanced", 39);
+  metrics.window.skippedOrigins(3);
+  metrics.window.resetSeries("interval");
+  metrics.forecast.forecasts("cold", "persistence", 4);
+  metrics.sink.committed(0.02);
+  metrics.sink.latency(0.3);
+  metrics.restored(6, 2);
+  metrics.moved("starting", "joining");
+  const lines = await linesOf(metrics, facts);
+  const expected = [
+    'forecastnet_build_info{version="1.2.3"} 1',
+    "forecastnet_batch_records_sum 40",
+    'forecastnet_dead_letters_total{reason="bad-time"} 1',
+    'forecastnet_observations_total{outcome="advanced"} 39',
+    "forecastnet_skipped_origins_total 3",
+    'forecastnet_series_resets_total{reason="interval"} 1',
+    'forecastnet_forecasts_total{tier="cold",method="persistence"} 4',
+    "forecastnet_commit_duration_seconds_sum 0.02",
+    "forecastnet_arrival_to_commit_seconds_sum 0.3",
+    "forecastnet_restored_blocks_total 6",
+    "forecastnet_restore_duration_seconds_sum 2",
+    'forecastnet_state_changes_total{from="starting",to="joining"} 1',
+    "forecastnet_partitions_owned 2",
+    "forecastnet_series 5",
+    "forecastnet_lag_records 7",
+    "forecastnet_buffered_batches 1",
+  ];
+  assert.deepEqual(
+    expected.filter((line) => !lines.includes(line)),
+    [],
+  );
+});
+
+test("the state the worker has left is 0, the one it is in is 1", async () => {
+  const metrics = createMetrics("x");
+  await metrics.expose({ ...facts, state: "joining" });
+  const states = (await linesOf(metrics, facts)).filter((line) => line.includes("worker_state"));
+  assert.deepEqual(states.sort(), [
+    'forecastnet_worker_state{state="joining"} 0',
+    'forecastnet_worker_state{state="running"} 1',
+  ]);
+});
+
+test("two workers in one process count apart, and no name lacks its help", async () => {
+  const [one, other] = [createMetrics("x"), createMetrics("x")];
+  one.window.skippedOrigins(5);
+  assert.ok((await linesOf(other, facts)).includes("forecastnet_skipped_origins_total 0"));
+  const { text, contentType } = await one.expose(facts);
+  assert.match(contentType, /^text\/plain/);
+  const named = [...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name);
+  const helped = [...text.matchAll(/^# HELP (\S+) \S/gm)].map(([, name]) => name);
+  assert.deepEqual(named, helped);
+});

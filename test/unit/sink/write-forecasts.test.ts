@@ -1,0 +1,61 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Batch, Forecast, Outgoing } from "../../../src/domain.ts";
+import { type SinkParts, writeForecasts } from "../../../src/sink/write-forecasts.ts";
+
+const letter: Outgoing = { topic: "dead", partition: 5, key: null, value: Buffer.from("?") };
+
+/** A sink whose clock moves by 20 ms with each commit. */
+function sinkOf(commit: (records: readonly Outgoing[]) => void) {
+  let nowMs = 10_000;
+  const timed: string[] = [];
+  const parts: SinkParts = {
+    topic: "forecasts",
+    partitions: 4,
+    encode: ({ id }) => Buffer.from(id),
+    clock: { nowMs: () => nowMs },
+    metrics: {
+      committed: (seconds) => timed.push(`commit ${seconds}`),
+      latency: (seconds) => timed.push(`latency ${seconds}`),
+    },
+  };
+  const batchOf = (ids: readonly string[], arrivedMs: number): Batch<Forecast> => ({
+    ...{ partition: 5, records: [letter], arrivedMs, isBehind: false },
+    items: ids.map((id) => ({ id, seriesId: `series of ${id}` }) as Forecast),
+    settle: async (records) => {
+      nowMs += 20;
+      commit(records);
+    },
+  });
+  const run = async (batches: readonly Batch<Forecast>[]) => {
+    async function* source() {
+      yield* batches;
+    }
+    await writeForecasts(source(), parts);
+  };
+  return { batchOf, run, timed };
+}
+
+test("a batch is settled once, with what it carried and its forecasts keyed by series, in the input's partition", async () => {
+  const commits: (readonly Outgoing[])[] = [];
+  const { batchOf, run, timed } = sinkOf((records) => commits.push(records));
+  await run([batchOf(["f1", "f2"], 9_500), batchOf([], 10_100)]);
+  const written = (id: string): Outgoing => ({
+    ...{ topic: "forecasts", partition: 1, key: Buffer.from(`series of ${id}`), value: Buffer.from(id) },
+  });
+  assert.deepEqual(commits, [[letter, written("f1"), written("f2")], [letter]]);
+  // The second batch came, by another machine's clock, after it was settled: no negative latency.
+  assert.deepEqual(timed, ["commit 0.02", "latency 0.52", "commit 0.02", "latency 0"]);
+});
+
+test("a batch that cannot be settled ends the sink, and nothing after it is settled", async () => {
+  const commits: number[] = [];
+  const { batchOf, run, timed } = sinkOf((records) => {
+    commits.push(records.length);
+    if (commits.length === 2) throw new Error("fenced");
+  });
+  const failing = run([batchOf(["f1"], 0), batchOf(["f2", "f3"], 0), batchOf(["f4"], 0)]);
+  await assert.rejects(failing, /fenced/);
+  assert.deepEqual(commits, [2, 3]);
+  assert.equal(timed.length, 2);
+});

@@ -1,0 +1,112 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { jsonObservations } from "../../../src/log/codec/json-observations.ts";
+import { defaultFields, type ObservationCodec } from "../../../src/log/codec/observation-codec.ts";
+import type { Commit, OwnedPartition, StoredBatch, StoredRecord } from "../../../src/log/log.ts";
+import { type SourceParts, toObservations } from "../../../src/source/to-observations.ts";
+
+const NOW_MS = Date.UTC(2024, 0, 2);
+const json = jsonObservations(defaultFields, { maxRecordBytes: 1000, maxIdLength: 10 });
+
+const stored = (offset: number, body: unknown, timestampMs = NOW_MS): StoredRecord => ({
+  ...{ offset, timestampMs, key: Buffer.from("k"), headers: {} },
+  value: Buffer.from(typeof body === "string" ? body : JSON.stringify(body)),
+});
+
+/** Runs one batch through the stage. */
+async function readOne(records: readonly StoredRecord[], changes: Partial<SourceParts> = {}) {
+  const counted: string[] = [];
+  const commits: Commit[] = [];
+  const parts: SourceParts = {
+    codecByTopic: new Map([["in", json]]),
+    deadLetters: { topic: "dead", partitions: 2 },
+    futureToleranceMs: 1000,
+    behindAfterMs: 60_000,
+    clock: { nowMs: () => NOW_MS },
+    metrics: {
+      batch: (count) => counted.push(`batch ${count}`),
+      deadLetter: (reason) => counted.push(reason),
+    },
+    ...changes,
+  };
+  const batch: StoredBatch = { topic: "in", partition: 3, records, nextOffset: 70 };
+  const owned: Partial<OwnedPartition> = {
+    partition: 3,
+    async *batches() {
+      yield batch;
+    },
+    commit: async (commit) => void commits.push(commit),
+  };
+  for await (const result of toObservations(owned as OwnedPartition, parts))
+    return { result, counted, commits };
+  throw new Error("the stage swallowed the batch");
+}
+
+test("what reads well is an observation that knows its record, the rest a dead letter of the same batch", async () => {
+  const records = [
+    stored(7, { seriesId: "a", time: 5, value: [1, 2] }),
+    stored(8, "?"),
+    stored(9, { time: 5 }),
+  ];
+  const { result, counted } = await readOne(records);
+  const origin = { topic: "in", partition: 3, record: records[0] };
+  assert.deepEqual(result.items, [{ seriesId: "a", timeMs: 5, values: [1, 2], origin }]);
+  assert.deepEqual(
+    result.records.map(({ topic, partition, value }) => [topic, partition, value]),
+    [
+      ["dead", 1, records[1].value],
+      ["dead", 1, records[2].value],
+    ],
+  );
+  assert.deepEqual(counted, ["undecodable", "missing-series", "batch 3"]);
+});
+
+test("settling commits the records given, and the position after the batch", async () => {
+  const { result, commits } = await readOne([stored(69, { seriesId: "a", time: 5, value: 1 })]);
+  await result.settle(result.records);
+  assert.deepEqual(commits, [{ records: [], topic: "in", nextOffset: 70 }]);
+});
+
+test("a time is future-dated only beyond the tolerance", async () => {
+  const at = (timeMs: number) => stored(0, { seriesId: "a", time: timeMs, value: 1 });
+  const { result, counted } = await readOne([at(NOW_MS + 1000), at(NOW_MS + 1001)]);
+  assert.deepEqual(
+    result.items.map(({ timeMs }) => timeMs),
+    [NOW_MS + 1000],
+  );
+  assert.deepEqual(counted, ["future-time", "batch 2"]);
+  const detail = Object.entries(result.records[0].headers ?? {}).find(([name]) =>
+    name.endsWith("detail"),
+  )?.[1];
+  assert.equal(String(detail), "the time 2024-01-02T00:00:01.001Z lies more than 1000 ms ahead of the clock");
+});
+
+test("a batch is behind by its oldest record, has arrived with its newest, and is never behind when that is off", async () => {
+  const body = { seriesId: "a", time: 5, value: 1 };
+  const records = [stored(0, body, NOW_MS - 60_001), stored(1, body, NOW_MS - 10)];
+  const { result } = await readOne(records);
+  assert.deepEqual([result.isBehind, result.arrivedMs], [true, NOW_MS - 10]);
+  assert.equal((await readOne(records.slice(1))).result.isBehind, false);
+  assert.equal((await readOne([stored(0, body, NOW_MS - 60_000)])).result.isBehind, false);
+  assert.equal((await readOne(records, { behindAfterMs: 0 })).result.isBehind, false);
+});
+
+test("a format that must fetch a schema first is waited for", async () => {
+  const events: string[] = [];
+  const codec: ObservationCodec = {
+    prepare: async () => void events.push("prepared"),
+    decode: (record) => {
+      events.push("decoded");
+      return json.decode(record);
+    },
+  };
+  await readOne([stored(0, "?")], { codecByTopic: new Map([["in", codec]]) });
+  assert.deepEqual(events, ["prepared", "decoded"]);
+});
+
+test("a batch of a topic without a format is a broken promise", async () => {
+  await assert.rejects(
+    readOne([], { codecByTopic: new Map() }),
+    /no input format is configured for topic in/,
+  );
+});
