@@ -81,7 +81,9 @@ export class KafkaLane {
       let position = committed;
       if (position === null) {
         // Committed at once: a crash before the first batch must not move the beginning.
-        position = await startOffset(topic, partition, subscription.start);
+        position = await this.#transactor.persist("could not find its beginning", () =>
+          startOffset(topic, partition, subscription.start),
+        );
         await this.#transactor.commit({ records: [], topic, nextOffset: position });
       }
       this.owned.place(topic, position);

@@ -140,8 +140,7 @@ class KafkaLog implements Log {
   }
 
   async append(records: readonly Outgoing[]): Promise<void> {
-    this.#producer ??= this.#connectProducer();
-    const producer = await this.#producer;
+    const producer = await this.#connectedProducer();
     for (const topicMessages of await cutRequests(records, (topic) => this.#findTopic(topic))) {
       await this.#reach(() => producer.sendBatch({ topicMessages }));
     }
@@ -156,7 +155,7 @@ class KafkaLog implements Log {
     const partitions = Array.from({ length: facts.partitions }, (_, partition) => partition);
     const cluster = clusterOf(this.#kafka);
     try {
-      const reader = await openReader(cluster, topic, partitions, from);
+      const reader = await openReader(cluster, topic, partitions, from, signal);
       yield* reader.follow(250, signal);
     } finally {
       await cluster.disconnect();
@@ -187,7 +186,7 @@ class KafkaLog implements Log {
   ): AsyncGenerator<readonly StoredRecord[]> {
     const cluster = clusterOf(this.#kafka);
     try {
-      const reader = await openReader(cluster, topic, [partition], "earliest");
+      const reader = await openReader(cluster, topic, [partition], "earliest", signal);
       for await (const { records } of reader.toEnd(signal)) yield records;
     } finally {
       await cluster.disconnect();
@@ -214,6 +213,17 @@ class KafkaLog implements Log {
     if (facts === undefined) throw new ForecastnetError("TOPIC_MISSING", `topic ${topic} does not exist`);
     this.#factsByTopic.set(topic, facts);
     return facts;
+  }
+
+  /** One for all appends; a failed connection is not remembered. */
+  async #connectedProducer(): Promise<Producer> {
+    this.#producer ??= this.#reach(() => this.#connectProducer());
+    try {
+      return await this.#producer;
+    } catch (error) {
+      this.#producer = undefined;
+      throw error;
+    }
   }
 
   async #connectProducer(): Promise<Producer> {

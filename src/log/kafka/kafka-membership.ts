@@ -42,6 +42,7 @@ export class KafkaMembership implements Membership {
   #memberId: string | null = null;
   #isJoined = false;
   #isStopping = false;
+  #hasLeft = false;
   #trouble: string | null = null;
   #lastSignMs: number;
   #resolveDone: () => void = () => {};
@@ -60,8 +61,13 @@ export class KafkaMembership implements Membership {
       maxWaitTimeInMs: 50,
       readUncommitted: false,
       allowAutoTopicCreation: false,
-      partitionAssigners: [coPartitionAssigner(subscription.inputs, () => [...this.#laneByPartition.keys()])],
-      retry: { initialRetryTime: 50, maxRetryTime: 2_000, retries: 10, restartOnFailure: async () => true },
+      partitionAssigners: [coPartitionAssigner(subscription.inputs, () => this.#held())],
+      retry: {
+        initialRetryTime: 50,
+        maxRetryTime: 2_000,
+        retries: 10,
+        restartOnFailure: async () => !this.#hasLeft,
+      },
     });
     this.done = new Promise((resolve, reject) => {
       this.#resolveDone = resolve;
@@ -74,6 +80,10 @@ export class KafkaMembership implements Membership {
     const { events } = this.#consumer;
     this.#consumer.on(events.GROUP_JOIN, ({ payload }) => this.#onJoin(payload));
     this.#consumer.on(events.HEARTBEAT, () => this.#onSign());
+    // A crash is told only after the client has let go of its group: until then nothing may be asked of it.
+    this.#consumer.on(events.STOP, () => {
+      this.#isJoined = false;
+    });
     this.#consumer.on(events.CRASH, ({ payload }) => this.#onCrash(payload.error, payload.restart));
     const { inputs } = this.#options.subscription;
     try {
@@ -113,6 +123,7 @@ export class KafkaMembership implements Membership {
       for (const partition of [...this.#laneByPartition.keys()]) this.#lose(partition);
       await settlesWithin(this.#allClosed(), 1_000);
     }
+    this.#hasLeft = true;
     await this.#consumer.disconnect();
     this.#resolveDone();
     if (!isDrained) {
@@ -121,6 +132,12 @@ export class KafkaMembership implements Membership {
         `lanes were still busy after ${graceMs} ms and were dropped`,
       );
     }
+  }
+
+  /** Part of every request to join: a client that we stopped in the middle of joining must not come back. */
+  #held(): readonly number[] {
+    if (this.#hasLeft) throw new Error("this member has left its group");
+    return [...this.#laneByPartition.keys()];
   }
 
   #onJoin(payload: ConsumerGroupJoinEvent["payload"]): void {
@@ -148,16 +165,9 @@ export class KafkaMembership implements Membership {
         this.#read(lane);
       }
     }
-    this.#options.logger.info(
-      {
-        group: payload.groupId,
-        memberId: payload.memberId,
-        partitions: [...assigned.keys()],
-        opened,
-        wasDropped,
-      },
-      "group joined",
-    );
+    const { groupId: group, memberId } = payload;
+    const partitions = [...assigned.keys()];
+    this.#options.logger.info({ group, memberId, partitions, opened, wasDropped }, "group joined");
     this.#onSign();
   }
 
@@ -238,10 +248,13 @@ export class KafkaMembership implements Membership {
   }
 
   async #onLaneError(lane: KafkaLane, error: unknown): Promise<void> {
+    const { lost, partition } = lane.owned;
+    // The partition is another member's business by now; how our lane of it ended decides nothing.
+    if (lost.aborted)
+      return this.#options.logger.debug({ partition, reason: reasonOf(error) }, "lost lane ended");
     if (!(error instanceof PartitionLostError)) return this.#fail(error);
     // A rebalance may overtake a commit: another member fenced us before we heard of the new assignment.
-    const isExplained =
-      lane.owned.lost.aborted || (await firesWithin(lane.owned.lost, 2 * this.#options.sessionTimeoutMs));
+    const isExplained = await firesWithin(lost, 2 * this.#options.sessionTimeoutMs);
     if (!isExplained && !this.#isStopping) this.#fail(error);
   }
 

@@ -62,12 +62,30 @@ export function clusterOf(kafka: Kafka): Cluster {
   return captured;
 }
 
+/** Waits for a broker that does not answer until the signal fires; only then does a passing failure come out. */
 export async function openReader(
   cluster: Cluster,
   topic: string,
   partitions: readonly number[],
   from: "earliest" | "latest",
+  signal: AbortSignal,
 ): Promise<PartitionReader> {
+  for (let attempt = 0; ; attempt++) {
+    try {
+      return new PartitionReader(cluster, topic, await findPositions(cluster, topic, partitions, from));
+    } catch (error) {
+      if (signal.aborted || !isPassing(error)) throw error;
+      await backoff(attempt, signal);
+    }
+  }
+}
+
+async function findPositions(
+  cluster: Cluster,
+  topic: string,
+  partitions: readonly number[],
+  from: "earliest" | "latest",
+): Promise<Map<number, number>> {
   await cluster.connect();
   await cluster.addMultipleTargetTopics([topic]);
   const [found] = await cluster.fetchTopicsOffset([
@@ -79,7 +97,7 @@ export async function openReader(
   ]);
   const positions = new Map<number, number>();
   for (const { partition, offset } of found?.partitions ?? []) positions.set(partition, Number(offset));
-  return new PartitionReader(cluster, topic, positions);
+  return positions;
 }
 
 export class PartitionReader {
@@ -118,7 +136,7 @@ export class PartitionReader {
       try {
         return await this.#fetch(waitMs);
       } catch (error) {
-        if (isOutOfRange(error)) await this.#rewind();
+        if (isOutOfRange(error)) await this.#rewind(signal);
         else if (!isPassing(error)) throw error;
         await backoff(attempt, signal);
         // A dead broker makes this fail as well: the next round finds out the same way.
@@ -189,13 +207,9 @@ export class PartitionReader {
     return batches;
   }
 
-  async #rewind(): Promise<void> {
-    const fresh = await openReader(
-      this.#cluster,
-      this.#topic,
-      [...this.#positionByPartition.keys()],
-      "earliest",
-    );
+  async #rewind(signal: AbortSignal): Promise<void> {
+    const partitions = [...this.#positionByPartition.keys()];
+    const fresh = await openReader(this.#cluster, this.#topic, partitions, "earliest", signal);
     for (const [partition, earliest] of fresh.#positionByPartition) {
       const position = this.#positionByPartition.get(partition) ?? 0;
       this.#positionByPartition.set(partition, Math.max(position, earliest));

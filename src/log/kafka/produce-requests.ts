@@ -74,7 +74,7 @@ function addMessage(requests: Map<string, Message[]>[], index: number, record: O
 
 function bytesOf({ key, value, headers }: Outgoing): number {
   let bytes = RECORD_OVERHEAD_BYTES + (key?.length ?? 0) + (value?.length ?? 0);
-  for (const name in headers) bytes += name.length + (headers[name]?.length ?? 0) + 10;
+  for (const name in headers) bytes += Buffer.byteLength(name) + Buffer.byteLength(headers[name] ?? "") + 10;
   return bytes;
 }
 

@@ -39,9 +39,11 @@ export class Transactor {
    * the earlier owner was fenced may still move.
    */
   async open(topics: readonly string[]): Promise<ReadonlyMap<string, number | null>> {
-    await this.#retry("could not be fenced", () => this.#fence());
+    await this.persist("could not be fenced", () => this.#fence());
     for (const topic of topics) {
-      const position = await this.#retry("could not read its position", () => this.#options.committed(topic));
+      const position = await this.persist("could not read its position", () =>
+        this.#options.committed(topic),
+      );
       this.#positionByTopic.set(topic, position);
     }
     return this.#positionByTopic;
@@ -68,7 +70,7 @@ export class Transactor {
     const before = this.#positionByTopic.get(commit.topic) ?? null;
     let error = firstError;
     for (let attempt = 0; ; attempt++) {
-      if (error instanceof ForecastnetError) throw error;
+      if (error instanceof ForecastnetError && !error.retryable) throw error;
       if (isFenced(error))
         throw new PartitionLostError(this.#options.partition, "its producer was fenced", error);
       if (isTooLarge(error)) throw await largestRecordError(commit.records, this.#options.findTopic, error);
@@ -131,7 +133,8 @@ export class Transactor {
     await transaction.abort();
   }
 
-  async #retry<T>(complaint: string, act: () => Promise<T>): Promise<T> {
+  /** Tries again whatever passes, for as long as the partition is ours. */
+  async persist<T>(complaint: string, act: () => Promise<T>): Promise<T> {
     const { lost, onTrouble } = this.#options;
     for (let attempt = 0; !lost.aborted; attempt++) {
       try {

@@ -8,13 +8,14 @@ import type { Log } from "../../../src/log/log.ts";
 import { ForecastnetError } from "../../../src/runtime/errors.ts";
 
 const observationCodec = avroCodec("Observation");
+/** Of every input topic. */
+export const partitions = 4;
 export const stepMs = 60_000;
-export const firstTimeMs = Date.UTC(2026, 0, 1);
+export const firstTimeMs = Date.UTC(2024, 0, 1);
 
 export interface LoadOptions {
   readonly topic: string;
   readonly series: number;
-  readonly partitions: number;
   /** Between one step of all series and the next. */
   readonly pauseMs: number;
 }
@@ -39,13 +40,10 @@ export class Load {
   }
 
   async #run(): Promise<void> {
-    const { topic, series, partitions, pauseMs } = this.#options;
+    const { topic, series, pauseMs } = this.#options;
     for (let step = 0; !this.#isStopping; step++) {
       const observations = Array.from({ length: series }, (_, index) => knownObservation(index, step));
-      const records = observations.map((observation, index) =>
-        toRecord(topic, index % partitions, observation),
-      );
-      await this.#send(records);
+      await this.#send(observations.map((observation) => toRecord(topic, observation)));
       this.sent.push(...observations);
       await pause(pauseMs);
     }
@@ -63,17 +61,22 @@ export class Load {
 }
 
 /** A different curve for each series, so that a value in the wrong place is seen. */
-function knownObservation(index: number, step: number): Observation {
+export function knownObservation(index: number, step: number): Observation {
   const value = 100 * index + 10 * Math.sin((step + index) / 3) + (step % 7);
   return { seriesId: `series-${index}`, timeMs: firstTimeMs + step * stepMs, values: [value] };
 }
 
-export function toRecord(topic: string, partition: number, observation: Observation): Outgoing {
+/** The series ids of stories end in a number, which decides the partition. */
+export function partitionOf(seriesId: string): number {
+  return Number(seriesId.split("-").at(-1)) % partitions;
+}
+
+export function toRecord(topic: string, observation: Observation): Outgoing {
   const { seriesId, timeMs, values } = observation;
   const value = values.length === 1 ? values[0] : values;
   return {
     topic,
-    partition,
+    partition: partitionOf(seriesId),
     key: Buffer.from(seriesId),
     value: observationCodec.encode({ seriesId, time: timeMs, value, tags: {} }),
   };

@@ -3,9 +3,10 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { Observation } from "../../../src/domain.ts";
+import { avroCodec } from "../../../src/log/codec/avro.ts";
 import { openKafkaLog } from "../../../src/log/kafka/kafka-log.ts";
 import type { Log } from "../../../src/log/log.ts";
-import { avroCodec } from "../../../src/log/codec/avro.ts";
 import { systemClock } from "../../../src/runtime/clock.ts";
 import { loadConfig } from "../../../src/runtime/config/load.ts";
 import type { AppConfig } from "../../../src/runtime/config/schema.ts";
@@ -17,19 +18,20 @@ import { WorkerProcess } from "../../rig/worker-process.ts";
 import { BrokerProbe } from "./broker-probe.ts";
 import { createStore, expectFrom, observedSlots, snapshotBytes } from "./expectation.ts";
 import { assertForecasts, readAll } from "./far-end.ts";
-import { Load } from "./load.ts";
+import { Load, partitionOf, partitions } from "./load.ts";
 import { until } from "./until.ts";
 
-export const partitions = 4;
 export const sessionTimeoutMs = 4_000;
 export const graceMs = 15_000;
 
 export interface StoryOptions {
   /** The shared broker unless one is named. */
   readonly bootstrap?: string;
-  /** Over the configuration that all stories share, section by section. */
-  readonly config?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+  /** Over the configuration that all stories share, section by section; `name` begins all names of the story. */
+  readonly config?: (name: string) => ConfigChanges;
 }
+
+type ConfigChanges = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
 
 /** Registers a story as a test. */
 export function tellStory(
@@ -68,7 +70,7 @@ export class Story {
     this.#given = given;
   }
 
-  static async open({ bootstrap, config: changes = {} }: StoryOptions): Promise<Story> {
+  static async open({ bootstrap, config: changes = () => ({}) }: StoryOptions): Promise<Story> {
     const broker = bootstrap ?? (await brokerForTests());
     const given = storyConfig(broker, changes);
     const readFile = () => JSON.stringify(given);
@@ -100,7 +102,7 @@ export class Story {
   }
 
   startLoad({ series = 24, pauseMs = 25 } = {}): Load {
-    const load = new Load(this.log, { topic: this.input, series, partitions, pauseMs });
+    const load = new Load(this.log, { topic: this.input, series, pauseMs });
     this.#loads.push(load);
     return load;
   }
@@ -122,6 +124,23 @@ export class Story {
     }
   }
 
+  /** Strikes the worker in the middle of a transaction; tells whether one of its partitions was left with it open. */
+  async strikeInTransaction(worker: WorkerProcess, signal: "SIGKILL" | "SIGSTOP"): Promise<boolean> {
+    const owned = ownedPartitions(worker);
+    const isOpen = async () => {
+      const open = await this.probe.openTransactions(this.config.topics.forecasts);
+      return open.some((partition) => owned.includes(partition));
+    };
+    // Looks without a pause: a transaction is open for a few milliseconds.
+    const deadlineMs = performance.now() + 30_000;
+    while (!(await isOpen())) {
+      assert.ok(performance.now() < deadlineMs, `${worker.name} opens transactions under load`);
+    }
+    worker.signal(signal);
+    if (signal === "SIGKILL") await worker.ended;
+    return isOpen();
+  }
+
   /** Lets the workers finish and leave, then counts every observation and every forecast. */
   async count(load: Load): Promise<void> {
     await load.stop();
@@ -130,8 +149,21 @@ export class Story {
     const expected = await expectFrom(load.sent, this.config);
     const state = await this.restoredStore();
     assert.equal(observedSlots(state).size, load.sent.length, "the state holds every observation sent");
-    assert.ok(snapshotBytes(state).equals(snapshotBytes(expected.store)), "the state equals the expected one");
+    assert.ok(
+      snapshotBytes(state).equals(snapshotBytes(expected.store)),
+      "the state equals the expected one",
+    );
     assertForecasts(await readAll(this.log, this.config.topics.forecasts), expected);
+  }
+
+  /** The observations the group has settled: of each partition, those before its committed position. */
+  async settledOf({ sent }: Pick<Load, "sent">): Promise<Observation[]> {
+    const committed = await this.probe.committed(this.group, this.input);
+    const nextOffsets = Array.from({ length: partitions }, () => 0);
+    return sent.filter(({ seriesId }) => {
+      const partition = partitionOf(seriesId);
+      return nextOffsets[partition]++ < (committed.get(partition) ?? 0);
+    });
   }
 
   async endWorkers(): Promise<void> {
@@ -160,13 +192,20 @@ export class Story {
     }
     const stops = await Promise.allSettled(this.#loads.map((load) => load.stop()));
     await Promise.all([this.log.close(), this.probe.close()]);
-    for (const stop of stops) if (stop.status === "rejected" && !hasFailed) throw stop.reason;
+    const [loadFault] = stops.flatMap((stop) => (stop.status === "rejected" ? [stop.reason] : []));
+    if (loadFault !== undefined && !hasFailed) throw loadFault;
+    if (loadFault !== undefined) process.stderr.write(`\nthe sensors failed: ${String(loadFault)}\n`);
   }
+}
+
+/** What the worker was assigned when it last joined. */
+export function ownedPartitions(worker: WorkerProcess): readonly number[] {
+  return (worker.linesOf("group joined").at(-1)?.partitions ?? []) as readonly number[];
 }
 
 const roomy = { "max.message.bytes": String(4 * 1024 * 1024) };
 
-function storyConfig(broker: string, changes: NonNullable<StoryOptions["config"]>): object {
+function storyConfig(broker: string, changes: (name: string) => ConfigChanges): object {
   const name = `story-${process.pid.toString(36)}-${stories++}`;
   const config: Record<string, object> = {
     kafka: { brokers: [broker], sessionTimeoutMs, transactionTimeoutMs: 20_000, replicationFactor: 1 },
@@ -181,7 +220,8 @@ function storyConfig(broker: string, changes: NonNullable<StoryOptions["config"]
     pipeline: { maxBatchRecords: 40, behindAfterMs: 0 },
     worker: { host: "127.0.0.1", port: 0, graceMs },
   };
-  for (const [section, values] of Object.entries(changes)) config[section] = { ...config[section], ...values };
+  for (const [section, values] of Object.entries(changes(name)))
+    config[section] = { ...config[section], ...values };
   return { group: name, ...config };
 }
 

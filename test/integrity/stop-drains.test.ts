@@ -1,0 +1,28 @@
+// SIGTERM in the middle of a large backlog: the worker settles what it holds, leaves and ends with code 0. What
+// it committed is whole, and its successor goes on from there.
+
+import assert from "node:assert/strict";
+import { expectFrom } from "./support/expectation.ts";
+import { assertForecasts, readAll } from "./support/far-end.ts";
+import { graceMs, tellStory } from "./support/story.ts";
+import { until } from "./support/until.ts";
+
+tellStory("a worker asked to stop under full load drains and leaves nothing half done", async (story) => {
+  const load = story.startLoad({ series: 40, pauseMs: 0 });
+  await until("a backlog", () => load.sent.length > 10_000);
+  const worker = await story.startReadyWorker();
+  await story.untilSettled(1_000);
+
+  const askedMs = performance.now();
+  assert.deepEqual(await worker.end("SIGTERM"), { code: 0, signal: null });
+  assert.ok(performance.now() - askedMs < graceMs, "it ends within its grace period");
+  await load.stop();
+  assert.ok((await story.probe.lag(story.group, story.input)) > 0, "it was stopped with work left to do");
+
+  const { forecasts } = story.config.topics;
+  const settled = await story.settledOf(load);
+  assertForecasts(await readAll(story.log, forecasts), await expectFrom(settled, story.config));
+
+  await story.startReadyWorker();
+  await story.count(load);
+});
