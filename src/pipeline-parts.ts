@@ -30,7 +30,7 @@ export async function buildPipelineParts(log: Log, surroundings: Surroundings): 
   const found = await checkTopics(log, names, config.kafka.createTopics);
   // Records wait for the registry as long as it takes; a start reports the trouble and begins again.
   const registry = openRegistry(config, Number.POSITIVE_INFINITY);
-  const registryAtStart = openRegistry(config, 10_000);
+  const registryAtStart = openRegistry(config, 2_000);
   return {
     source: {
       codecByTopic: new Map(topics.inputs.map((input) => [input.topic, openCodec(input, config, registry)])),

@@ -1,26 +1,27 @@
-// Writes Avro values into one growing scratch buffer. For the hot path only: a forecast of 24 steps and 9
-// quantiles takes avsc 7 µs, most of it in single doubles, and this half of that.
+// Writes Avro values one behind the other into slabs of memory. For the hot path only: a forecast of 24 steps and
+// 9 quantiles takes avsc 7 µs, most of it in single doubles, and this half of that.
 
-const scratchBytes = 64 * 1024;
+/** Holds some 25 forecasts. What is handed out keeps its slab alive, so this is also the most a single one can. */
+const slabBytes = 64 * 1024;
 
 export class AvroWriter {
-  #buffer = Buffer.allocUnsafeSlow(scratchBytes);
-  #view = new DataView(this.#buffer.buffer);
+  #slab = Buffer.allocUnsafeSlow(slabBytes);
+  #view = new DataView(this.#slab.buffer);
+  /** Where the present value begins; what lies before it has been handed out. */
+  #start = 0;
   #position = 0;
 
   /** Begins a new value behind a constant prefix. */
   begin(prefix: Buffer): void {
-    this.#position = 0;
+    this.#start = this.#position;
     this.#reserve(prefix.length);
-    this.#buffer.set(prefix);
-    this.#position = prefix.length;
+    this.#slab.set(prefix, this.#position);
+    this.#position += prefix.length;
   }
 
-  /** A copy of what was written since `begin`. */
+  /** What was written since `begin`; nobody writes there again. */
   end(): Buffer {
-    const bytes = Buffer.allocUnsafe(this.#position);
-    this.#buffer.copy(bytes, 0, 0, this.#position);
-    return bytes;
+    return this.#slab.subarray(this.#start, this.#position);
   }
 
   /** An int, a long, a count or the index of a branch or symbol: any safe integer. */
@@ -37,7 +38,7 @@ export class AvroWriter {
       return;
     }
     for (let group = 0; group < 4; group++) {
-      this.#buffer[this.#position++] = (low & 0x7f) | 0x80;
+      this.#slab[this.#position++] = (low & 0x7f) | 0x80;
       low >>>= 7;
     }
     this.#writeGroups(high);
@@ -54,7 +55,7 @@ export class AvroWriter {
     const length = Buffer.byteLength(text, "utf8");
     this.writeLong(length);
     this.#reserve(length);
-    this.#buffer.write(text, this.#position, "utf8");
+    this.#slab.write(text, this.#position, "utf8");
     this.#position += length;
   }
 
@@ -86,18 +87,20 @@ export class AvroWriter {
   #writeGroups(value: number): void {
     let rest = value;
     while (rest > 0x7f) {
-      this.#buffer[this.#position++] = (rest & 0x7f) | 0x80;
+      this.#slab[this.#position++] = (rest & 0x7f) | 0x80;
       rest >>>= 7;
     }
-    this.#buffer[this.#position++] = rest;
+    this.#slab[this.#position++] = rest;
   }
 
+  /** Moves to a fresh slab, with what the present value has so far, when this one cannot take the bytes. */
   #reserve(bytes: number): void {
-    const needed = this.#position + bytes;
-    if (needed <= this.#buffer.length) return;
-    const larger = Buffer.allocUnsafeSlow(2 * needed);
-    this.#buffer.copy(larger, 0, 0, this.#position);
-    this.#buffer = larger;
-    this.#view = new DataView(larger.buffer);
+    if (this.#position + bytes <= this.#slab.length) return;
+    const written = this.#slab.subarray(this.#start, this.#position);
+    this.#slab = Buffer.allocUnsafeSlow(Math.max(slabBytes, 2 * (written.length + bytes)));
+    this.#view = new DataView(this.#slab.buffer);
+    this.#slab.set(written);
+    this.#start = 0;
+    this.#position = written.length;
   }
 }

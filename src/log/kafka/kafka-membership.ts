@@ -12,7 +12,8 @@ import { ForecastnetError, PartitionLostError } from "../../runtime/errors.ts";
 import type { Logger } from "../../runtime/logging.ts";
 import { fired, firesWithin, settlesWithin } from "../../runtime/waiting.ts";
 import type { Lane, Membership, MembershipStatus, StoredRecord, Subscription } from "../log.ts";
-import { coPartitionAssigner } from "./co-partition-assigner.ts";
+import { createGroupConsumer } from "./group-consumer.ts";
+import { GroupPulse } from "./group-pulse.ts";
 import { reasonOf } from "./kafka-errors.ts";
 import { KafkaLane } from "./kafka-lane.ts";
 import type { FindTopic } from "./produce-requests.ts";
@@ -38,36 +39,26 @@ export class KafkaMembership implements Membership {
   readonly #consumer: Consumer;
   readonly #laneByPartition = new Map<number, KafkaLane>();
   readonly #closingByPartition = new Map<number, Promise<void>>();
-  readonly #confirmations = new Set<() => void>();
+  readonly #pulse: GroupPulse;
   #memberId: string | null = null;
   #isJoined = false;
   #isStopping = false;
   #hasLeft = false;
-  #trouble: string | null = null;
-  #lastSignMs: number;
+  #watchdog: NodeJS.Timeout | undefined;
   #resolveDone: () => void = () => {};
   #rejectDone: (error: unknown) => void = () => {};
 
   constructor(options: MembershipOptions) {
     this.#options = options;
-    this.#lastSignMs = options.clock.nowMs();
     const { kafka, subscription, sessionTimeoutMs } = options;
-    this.#consumer = kafka.consumer({
-      groupId: subscription.group,
-      sessionTimeout: sessionTimeoutMs,
-      rebalanceTimeout: 2 * sessionTimeoutMs,
-      heartbeatInterval: Math.floor(sessionTimeoutMs / 4),
-      // Also how long a resumed partition may wait until it is part of a fetch again.
-      maxWaitTimeInMs: 50,
-      readUncommitted: false,
-      allowAutoTopicCreation: false,
-      partitionAssigners: [coPartitionAssigner(subscription.inputs, () => this.#held())],
-      retry: {
-        initialRetryTime: 50,
-        maxRetryTime: 2_000,
-        retries: 10,
-        restartOnFailure: async () => !this.#hasLeft,
-      },
+    this.#pulse = new GroupPulse(options.clock, sessionTimeoutMs);
+    this.#consumer = createGroupConsumer({
+      kafka,
+      group: subscription.group,
+      inputs: subscription.inputs,
+      sessionTimeoutMs,
+      held: () => this.#held(),
+      mayRestart: () => !this.#hasLeft,
     });
     this.done = new Promise((resolve, reject) => {
       this.#resolveDone = resolve;
@@ -77,14 +68,7 @@ export class KafkaMembership implements Membership {
   }
 
   async join(): Promise<void> {
-    const { events } = this.#consumer;
-    this.#consumer.on(events.GROUP_JOIN, ({ payload }) => this.#onJoin(payload));
-    this.#consumer.on(events.HEARTBEAT, () => this.#onSign());
-    // A crash is told only after the client has let go of its group: until then nothing may be asked of it.
-    this.#consumer.on(events.STOP, () => {
-      this.#isJoined = false;
-    });
-    this.#consumer.on(events.CRASH, ({ payload }) => this.#onCrash(payload.error, payload.restart));
+    this.#listen();
     const { inputs } = this.#options.subscription;
     try {
       await this.#consumer.connect();
@@ -93,6 +77,7 @@ export class KafkaMembership implements Membership {
       await this.#consumer.disconnect();
       throw error;
     }
+    this.#watchdog = setInterval(() => this.#checkPulse(), this.#options.sessionTimeoutMs).unref();
     await this.#consumer.run({
       autoCommit: false,
       eachBatchAutoResolve: false,
@@ -107,7 +92,7 @@ export class KafkaMembership implements Membership {
       isJoined: this.#isJoined && reading.length === lanes.length,
       partitions: lanes.map(({ owned }) => owned.partition).sort((a, b) => a - b),
       lag: reading.length === 0 ? null : reading.reduce((sum, { owned }) => sum + owned.lag, 0),
-      outage: this.#outage(),
+      outage: this.#pulse.outage,
     };
   }
 
@@ -124,6 +109,7 @@ export class KafkaMembership implements Membership {
       await settlesWithin(this.#allClosed(), 1_000);
     }
     this.#hasLeft = true;
+    clearInterval(this.#watchdog);
     await this.#consumer.disconnect();
     this.#resolveDone();
     if (!isDrained) {
@@ -134,7 +120,28 @@ export class KafkaMembership implements Membership {
     }
   }
 
-  /** Part of every request to join: a client that we stopped in the middle of joining must not come back. */
+  #listen(): void {
+    const { events } = this.#consumer;
+    this.#consumer.on(events.GROUP_JOIN, ({ payload }) => this.#onJoin(payload));
+    this.#consumer.on(events.HEARTBEAT, () => this.#pulse.answered());
+    // A crash is told only after the client has let go of its group: until then nothing may be asked of it.
+    this.#consumer.on(events.STOP, () => {
+      this.#isJoined = false;
+    });
+    this.#consumer.on(events.CRASH, ({ payload }) => this.#onCrash(payload.error, payload.restart));
+    for (const event of [events.FETCH_START, events.REQUEST, events.REBALANCING, events.CRASH]) {
+      this.#consumer.on(event, () => this.#pulse.stirred());
+    }
+  }
+
+  #checkPulse(): void {
+    if (!this.#pulse.isStuck) return;
+    this.#fail(
+      new ForecastnetError("LOG_FAILED", "the Kafka client has fallen silent; only a restart helps"),
+    );
+  }
+
+  /** A client that we stopped in the middle of joining must not come back. */
   #held(): readonly number[] {
     if (this.#hasLeft) throw new Error("this member has left its group");
     return [...this.#laneByPartition.keys()];
@@ -168,7 +175,7 @@ export class KafkaMembership implements Membership {
     const { groupId: group, memberId } = payload;
     const partitions = [...assigned.keys()];
     this.#options.logger.info({ group, memberId, partitions, opened, wasDropped }, "group joined");
-    this.#onSign();
+    this.#pulse.answered();
   }
 
   #onBatch({ batch, isStale, resolveOffset }: EachBatchPayload): void {
@@ -180,16 +187,9 @@ export class KafkaMembership implements Membership {
     if (lane.owned.isFull) this.#consumer.pause([{ topic: batch.topic, partitions: [batch.partition] }]);
   }
 
-  #onSign(): void {
-    this.#lastSignMs = this.#options.clock.nowMs();
-    this.#trouble = null;
-    for (const confirm of this.#confirmations) confirm();
-    this.#confirmations.clear();
-  }
-
   #onCrash(error: Error, willRestart: boolean): void {
     this.#isJoined = false;
-    this.#trouble = reasonOf(error);
+    this.#pulse.troubled(reasonOf(error));
     if (willRestart) {
       this.#options.logger.warn({ reason: reasonOf(error) }, "group connection lost, joining again");
       return;
@@ -252,6 +252,8 @@ export class KafkaMembership implements Membership {
     // The partition is another member's business by now; how our lane of it ended decides nothing.
     if (lost.aborted)
       return this.#options.logger.debug({ partition, reason: reasonOf(error) }, "lost lane ended");
+    // What a stop cut short while it waited for something is the next owner's to do.
+    if (this.#isStopping && error instanceof ForecastnetError && error.retryable) return;
     if (!(error instanceof PartitionLostError)) return this.#fail(error);
     // A rebalance may overtake a commit: another member fenced us before we heard of the new assignment.
     const isExplained = await firesWithin(lost, 2 * this.#options.sessionTimeoutMs);
@@ -272,22 +274,12 @@ export class KafkaMembership implements Membership {
       lost,
       findTopic,
       committed: (topic) => committed(subscription.group, topic, partition),
-      confirmMembership: () => Promise.race([this.#nextSign(), fired(lost)]),
+      confirmMembership: () => Promise.race([this.#pulse.nextAnswer(), fired(lost)]),
       onTrouble: (reason) => {
-        this.#trouble = reason;
+        this.#pulse.troubled(reason);
         logger.warn({ partition, reason }, "log did not answer, trying again");
       },
     });
-  }
-
-  #nextSign(): Promise<void> {
-    return new Promise((resolve) => this.#confirmations.add(resolve));
-  }
-
-  #outage(): string | null {
-    if (this.#trouble !== null) return this.#trouble;
-    const silentMs = this.#options.clock.nowMs() - this.#lastSignMs;
-    return silentMs > this.#options.sessionTimeoutMs ? `no heartbeat for ${silentMs} ms` : null;
   }
 
   async #allClosed(): Promise<void> {

@@ -177,10 +177,9 @@ export class PartitionReader {
   }
 
   /**
-   * A broker fills an answer in the order asked and leaves empty what no longer fits, but always gives the
-   * first partition that has something at least one batch of it. So "nothing, although offsets remain" means
-   * that compaction has emptied a batch only while no partition before it got anything; otherwise the
-   * partition goes to the front of the next request.
+   * A broker fills an answer in the order asked (kafkajs shuffles it) and leaves empty what no longer fits,
+   * but always gives the first partition that has something at least one batch of it. So "nothing, although
+   * offsets remain" means that compaction has emptied a batch only while no partition before it got anything.
    */
   #advance(answer: readonly FetchedPartition[]): StoredBatch[] {
     const batches: StoredBatch[] = [];
@@ -198,8 +197,6 @@ export class PartitionReader {
       isFirst = false;
       // The batch may end after its last surviving record, because of compaction as well.
       const nextOffset = Number(last.batchContext.firstOffset) + last.batchContext.lastOffsetDelta + 1;
-      // Set anew, it comes last in the map and so in the next request.
-      this.#positionByPartition.delete(partition);
       this.#positionByPartition.set(partition, nextOffset);
       const records = committedOf(fetched, position);
       if (records.length > 0) batches.push({ topic: this.#topic, partition, records, nextOffset });
