@@ -30,6 +30,8 @@ export type GapPolicy = "seasonal" | "linear" | "hold" | "none";
 export interface SeriesSettings {
   /** ISO 8601 duration, or "auto": found from the first points and then fixed. */
   readonly interval: string;
+  /** How far the grid of a given interval is shifted against midnight UTC, in milliseconds. */
+  readonly offsetMs: number;
   /** τ: steps ahead. */
   readonly horizon: number;
   readonly season: number;

@@ -1,12 +1,12 @@
 // The path of an observation, on one screen:
 //
-//   owned partition ─► source ─► window ─► forecast ─► buffer ─► sink ─► one transaction per batch
+//   owned partition ─► source ─► window ─► forecast ─► encode ─► buffer ─► one transaction per batch
 //                                  ▲
 //                     restored from the state topic, before the first batch
 //
 // One lane per owned partition; a lane lives as long as the ownership and takes nothing with it when it ends.
 
-import type { Batch, Forecast, Outgoing, SeriesSettings } from "./domain.ts";
+import type { Outgoing, SeriesSettings } from "./domain.ts";
 import type { Forecaster } from "./forecast/cold-forecaster.ts";
 import { toForecasts } from "./forecast/to-forecasts.ts";
 import { avroCodec } from "./log/codec/avro.ts";
@@ -16,9 +16,10 @@ import { toDeadLetter } from "./log/dead-letter.ts";
 import type { OwnedPartition } from "./log/log.ts";
 import { ahead } from "./runtime/ahead.ts";
 import type { Clock } from "./runtime/clock.ts";
+import { ForecastnetError } from "./runtime/errors.ts";
 import type { Logger } from "./runtime/logging.ts";
 import type { Metrics } from "./runtime/metrics.ts";
-import { type SinkParts, writeForecasts } from "./sink/write-forecasts.ts";
+import { encodeForecasts, type SinkParts, settleBatches } from "./sink/write-forecasts.ts";
 import { type Arrival, type SourceParts, toObservations } from "./source/to-observations.ts";
 import { restoreStore } from "./window/restore-store.ts";
 import { SeriesStore } from "./window/series-store.ts";
@@ -60,23 +61,19 @@ export async function runLane(owned: OwnedPartition, parts: PipelineParts, view:
   const observations = toObservations(owned, parts.source);
   const windows = toWindows(observations, view.store, windowDeps(parts));
   const forecasts = toForecasts(windows, parts.forecaster, parts.metrics.forecast);
-  await writeForecasts(buffered(forecasts, parts, view), parts.sink);
-}
-
-function buffered(
-  forecasts: AsyncIterable<Batch<Forecast>>,
-  parts: PipelineParts,
-  view: LaneView,
-): AsyncIterable<Batch<Forecast>> {
-  return ahead(forecasts, parts.bufferedBatches, (waiting) => {
+  const records = encodeForecasts(forecasts, parts.sink);
+  const computed = ahead(records, parts.bufferedBatches, (waiting) => {
     view.bufferedBatches = waiting;
   });
+  await settleBatches(computed, parts.sink);
 }
 
 async function restoreLane(owned: OwnedPartition, parts: PipelineParts, view: LaneView): Promise<void> {
   const { clock, logger, metrics, stateTopic } = parts;
   const startedMs = clock.nowMs();
-  const restored = await restoreStore(view.store, owned.restore(stateTopic), stateCodec.decode);
+  const decode = (value: Buffer, key: string) =>
+    decodeBlock(value, `${key} in partition ${owned.partition} of ${stateTopic}`);
+  const restored = await restoreStore(view.store, owned.restore(stateTopic), decode);
   const tookMs = clock.nowMs() - startedMs;
   view.isRestored = true;
   metrics.restored(restored.blocks, tookMs / 1000);
@@ -86,6 +83,14 @@ async function restoreLane(owned: OwnedPartition, parts: PipelineParts, view: La
   }
   const { blocks, series } = restored;
   logger.info({ partition: owned.partition, series, blocks, tookMs }, "partition restored");
+}
+
+function decodeBlock(value: Buffer, place: string): StateBlockRecord {
+  try {
+    return stateCodec.decode(value);
+  } catch (error) {
+    throw new ForecastnetError("STATE_CORRUPT", `${place}: ${(error as Error).message}`, { cause: error });
+  }
 }
 
 function windowDeps({

@@ -2,6 +2,7 @@
 // before. It says so in every forecast.
 
 import type { Forecast, Window } from "../domain.ts";
+import type { BaselineForecast } from "../models/baseline.ts";
 import { forecastCold } from "../models/cold.ts";
 
 /** Turns windows into forecasts; a window nothing can be said about yields none. */
@@ -16,24 +17,35 @@ export function createColdForecaster(levels: readonly number[]): Forecaster {
       for (const window of windows) {
         const distribution = forecastCold(window, levels);
         if (distribution === null) continue;
-        forecasts.push({
-          ...distribution,
-          id: forecastId(window.seriesId, window.originMs, distribution.modelVersion),
-          seriesId: window.seriesId,
-          originMs: window.originMs,
-          interval: window.interval,
-          horizon: window.settings.horizon,
-          channels: window.channels,
-          stepTimesMs: window.stepTimesMs,
-          tier: "cold",
-          modelKey: window.seriesId,
-          filledShare: window.filledShare,
-          freshSteps: window.freshSteps,
-          skippedOrigins: window.skippedOrigins,
-        });
+        forecasts.push(toForecast(window, distribution));
       }
       return forecasts;
     },
+  };
+}
+
+/** Field by field: spreading the distribution into the forecast takes fifteen times as long as computing it. */
+function toForecast(window: Window, distribution: BaselineForecast): Forecast {
+  const { seriesId, originMs } = window;
+  const { mean, standardDeviation, quantiles, method, modelVersion } = distribution;
+  return {
+    id: forecastId(seriesId, originMs, modelVersion),
+    seriesId,
+    originMs,
+    interval: window.interval,
+    horizon: window.settings.horizon,
+    channels: window.channels,
+    stepTimesMs: window.stepTimesMs,
+    mean,
+    standardDeviation,
+    quantiles,
+    tier: "cold",
+    method,
+    modelKey: seriesId,
+    modelVersion,
+    filledShare: window.filledShare,
+    freshSteps: window.freshSteps,
+    skippedOrigins: window.skippedOrigins,
   };
 }
 

@@ -1,5 +1,6 @@
-// Sink stage: encodes a batch's forecasts and settles it: forecasts, state, dead letters and input offsets in
-// one transaction. What cannot be settled ends the lane; the next owner starts from the last commit.
+// Sink stage, in two halves with a buffer between them: forecasts become records, and a batch of records is
+// settled: forecasts, state, dead letters and input offsets in one transaction. What cannot be settled ends
+// the lane; the next owner starts from the last commit.
 
 import type { Batch, Forecast, Outgoing } from "../domain.ts";
 import type { Clock } from "../runtime/clock.ts";
@@ -14,11 +15,17 @@ export interface SinkParts {
   readonly metrics: SinkMetrics;
 }
 
-export async function writeForecasts(
+/** A batch that holds nothing but records. */
+export type EncodedBatch = Batch<never>;
+
+/**
+ * Batches wait for their commit as bytes: forecasts that waited would outlive the garbage collector's young
+ * generation, and copying them cost more than making them.
+ */
+export async function* encodeForecasts(
   batches: AsyncIterable<Batch<Forecast>>,
-  parts: SinkParts,
-): Promise<void> {
-  const { topic, partitions, encode, clock, metrics } = parts;
+  { topic, partitions, encode }: SinkParts,
+): AsyncGenerator<EncodedBatch> {
   for await (const batch of batches) {
     const partition = batch.partition % partitions;
     const forecasts = batch.items.map(
@@ -29,8 +36,17 @@ export async function writeForecasts(
         value: encode(forecast),
       }),
     );
+    yield { ...batch, items: [], records: [...batch.records, ...forecasts] };
+  }
+}
+
+export async function settleBatches(
+  batches: AsyncIterable<EncodedBatch>,
+  { clock, metrics }: SinkParts,
+): Promise<void> {
+  for await (const batch of batches) {
     const startedMs = clock.nowMs();
-    await batch.settle([...batch.records, ...forecasts]);
+    await batch.settle(batch.records);
     const settledMs = clock.nowMs();
     metrics.committed((settledMs - startedMs) / 1000);
     metrics.latency(Math.max(0, settledMs - batch.arrivedMs) / 1000);

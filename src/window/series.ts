@@ -84,7 +84,8 @@ export class Series {
     if (this.settings.interval === "auto") return this.#await({ timeMs, values });
     if (values.length === 0) return "wrong-channels";
     const interval = parseInterval(this.settings.interval);
-    return this.#place(this.#start({ interval, offsetMs: 0, channels: values.length }), timeMs, values);
+    const frame = { interval, offsetMs: this.settings.offsetMs, channels: values.length };
+    return this.#place(this.#start(frame), timeMs, values);
   }
 
   /** True when the newest slot is to be forecast: `every` steps after the last one, never on a lone point. */

@@ -68,10 +68,14 @@ export function fromBlockRecords(blocks: readonly StateBlockRecord[], settings: 
     for (const { time, values } of head.pendingPoints)
       series.push({ seriesId: head.seriesId, timeMs: time, values });
     if (series.grid === null) series.takeChangedBlocks(); // it waits as before: nothing to write
-  } else if (settings.interval === "auto" || parseInterval(settings.interval).iso === head.interval) {
+  } else if (isConfiguredGrid(head, settings)) {
     resumeGrid(series, head, byRevision);
   }
   return series;
+}
+
+function isConfiguredGrid(head: StateBlockRecord, { interval, offsetMs }: SeriesSettings): boolean {
+  return interval === "auto" || (parseInterval(interval).iso === head.interval && offsetMs === head.offsetMs);
 }
 
 function resumeGrid(series: Series, head: StateBlockRecord, byRevision: readonly StateBlockRecord[]): void {

@@ -79,6 +79,7 @@ const seriesFormats = {
   every: integer(1, 10_000),
   gapPolicy,
   gapMax: integer(0, 10_000),
+  offsetMs: integer(-366 * 24 * 3_600_000, 366 * 24 * 3_600_000),
 };
 
 const inputTopics = listOf(
@@ -159,6 +160,11 @@ export const schema = {
       "Step of the grid; auto takes it from a series' first points.",
       seriesFormats.interval,
       "auto",
+    ),
+    offsetMs: setting(
+      "Shift of a given interval's grid against midnight UTC, for values stamped between its ticks: 43200000 for days stamped at noon. Auto finds its own.",
+      seriesFormats.offsetMs,
+      0,
     ),
     horizon: setting("Steps ahead to forecast (τ).", seriesFormats.horizon, 24),
     season: setting("Steps after which a series repeats; 0 means horizon.", seriesFormats.season, 0),

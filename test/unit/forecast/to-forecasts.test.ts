@@ -12,6 +12,7 @@ const settings: SeriesSettings = {
   every: 1,
   gapPolicy: "linear",
   gapMax: 1,
+  offsetMs: 0,
 };
 
 const windowOf = (seriesId: string, values: readonly number[], changes: Partial<Window> = {}): Window => ({

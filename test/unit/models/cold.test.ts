@@ -16,6 +16,7 @@ const SETTINGS: SeriesSettings = {
   every: 1,
   gapPolicy: "linear",
   gapMax: 3,
+  offsetMs: 0,
 };
 
 function windowOf(rows: readonly (readonly number[])[], settings: SeriesSettings = SETTINGS): Window {

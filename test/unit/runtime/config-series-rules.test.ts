@@ -20,6 +20,7 @@ test("without overrides all series share the defaults, with what 0 stands for pu
     every: 1,
     gapPolicy: "seasonal",
     gapMax: 6,
+    offsetMs: 0,
   });
   assert.equal(settingsOf("a"), settingsOf("b"));
   assert.ok(Object.isFrozen(settingsOf("a")));

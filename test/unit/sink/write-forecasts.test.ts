@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Batch, Forecast, Outgoing } from "../../../src/domain.ts";
-import { type SinkParts, writeForecasts } from "../../../src/sink/write-forecasts.ts";
+import { encodeForecasts, type SinkParts, settleBatches } from "../../../src/sink/write-forecasts.ts";
 
 const letter: Outgoing = { topic: "dead", partition: 5, key: null, value: Buffer.from("?") };
 
@@ -31,7 +31,7 @@ function sinkOf(commit: (records: readonly Outgoing[]) => void) {
     async function* source() {
       yield* batches;
     }
-    await writeForecasts(source(), parts);
+    await settleBatches(encodeForecasts(source(), parts), parts);
   };
   return { batchOf, run, timed };
 }

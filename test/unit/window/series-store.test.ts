@@ -18,6 +18,7 @@ const SETTINGS: SeriesSettings = {
   every: 1,
   gapPolicy: "seasonal",
   gapMax: 3,
+  offsetMs: 0,
 };
 
 const storeWith = (settings: Partial<SeriesSettings> = {}) =>
@@ -213,6 +214,14 @@ describe("restore", () => {
     const again = storeWith({ interval: "P1D" });
     assert.deepEqual(again.restore(topic.blocks).startedAnew, []);
     assert.deepEqual(again.snapshot(), daily.snapshot());
+  });
+
+  test("another configured offset starts the series anew", () => {
+    const store = storeWith();
+    push(store, "a", 0);
+    const shifted = storeWith({ offsetMs: 60_000 });
+    assert.equal(shifted.restore(store.takeChanges()).startedAnew.length, 1);
+    assert.equal(shifted.of("a").grid, null);
   });
 
   test("another spelling of the interval, or auto, keeps the stored grid", () => {

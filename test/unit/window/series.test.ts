@@ -15,6 +15,7 @@ const SETTINGS: SeriesSettings = {
   every: 1,
   gapPolicy: "linear",
   gapMax: 3,
+  offsetMs: 0,
 };
 
 /** Pushes one value per hour; null leaves the hour out. */
@@ -75,6 +76,18 @@ describe("window", () => {
     const window = series.takeWindow(LEVELS);
     assert.deepEqual([...window.values], [5, 28, 31]);
     assert.deepEqual(window.stepTimesMs, [Date.UTC(2024, 3, 1), Date.UTC(2024, 4, 1)]);
+  });
+
+  test("an offset puts values stamped between the ticks of a given interval each in a slot of its own", () => {
+    const noonMs = 12 * 3_600_000;
+    const series = new Series("s", { ...SETTINGS, interval: "P1D", offsetMs: noonMs });
+    for (const [day, earlyMs] of [0, 60_000, -60_000].entries()) {
+      const timeMs = Date.UTC(2024, 0, 1 + day) + noonMs - earlyMs;
+      assert.equal(series.push({ seriesId: "s", timeMs, values: [day] }), "advanced");
+    }
+    const window = series.takeWindow(LEVELS);
+    assert.deepEqual([...window.values], [0, 1, 2]);
+    assert.equal(window.originMs, Date.UTC(2024, 0, 3, 12));
   });
 
   test("taking a window before there is a grid is a mistake of the caller", () => {

@@ -15,6 +15,7 @@ const SETTINGS: SeriesSettings = {
   every: 1,
   gapPolicy: "linear",
   gapMax: 3,
+  offsetMs: 0,
 };
 
 function stage(settings: Partial<SeriesSettings> = {}) {
