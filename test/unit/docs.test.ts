@@ -6,6 +6,7 @@ import { dirname, join } from "node:path";
 import { test } from "node:test";
 import type { AvroDefinition } from "../../src/log/codec/avro-schema.ts";
 import { schemaVersions } from "../../src/log/codec/schemas.generated.ts";
+import { loadConfig } from "../../src/runtime/config/load.ts";
 import { projectRoot } from "../rig/project.ts";
 
 const read = (path: string): string => readFileSync(join(projectRoot, path), "utf8");
@@ -13,6 +14,8 @@ const pages = [
   "README.md",
   "CONTRIBUTING.md",
   "CHANGELOG.md",
+  "deploy/README.md",
+  "helm/README.md",
   ...readdirSync(join(projectRoot, "docs"), { recursive: true })
     .map((name) => join("docs", String(name)))
     .filter((path) => path.endsWith(".md")),
@@ -26,6 +29,12 @@ test("every link between the pages leads to a file", () => {
       .map((target) => `${page}: ${target}`),
   );
   assert.deepEqual(broken, []);
+});
+
+test("the example configuration is valid", () => {
+  const path = join(projectRoot, "deploy/forecastnet.example.yaml");
+  const config = loadConfig({ argv: [`--config=${path}`], env: {} });
+  assert.equal(config.series.overrides.length, 1);
 });
 
 test("every npm script the pages name exists", () => {
