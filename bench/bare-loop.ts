@@ -3,8 +3,8 @@
 // to compute: what it writes lies ready, with as many records and bytes per input record as the worker's.
 
 import type { EachBatchPayload, Message, Producer } from "kafkajs";
-import { byPartition, quietKafka } from "./rig/cluster.ts";
 import { answerParent } from "./rig/child-task.ts";
+import { byPartition, quietKafka } from "./rig/cluster.ts";
 
 /** Bytes of key and value of one record. */
 export type RecordSize = readonly [key: number, value: number];

@@ -24,7 +24,7 @@ export interface LatencyOptions {
 export async function measureLatency(options: LatencyOptions): Promise<Section> {
   const { cluster, log, worker, fleet, perSecond, seconds } = options;
   const forecasts = new TopicTail(log, cluster, worker.forecasts);
-  await forecasts.drain(() => undefined);
+  await forecasts.drain(0, () => undefined);
   const total = perSecond * seconds;
   const receivedMsByKey = new Map<string, number>();
   const receiving = (async () => {
@@ -70,7 +70,10 @@ async function sendSteadily(options: LatencyOptions, total: number): Promise<Rea
     if (points.length > 0) {
       sending.push(
         cluster
-          .send(worker.input, points.map(({ record }) => record))
+          .send(
+            worker.input,
+            points.map(({ record }) => record),
+          )
           .then((appendedMsByPartition) => {
             for (const { record, seriesId, timeMs } of points) {
               appendedMsByKey.set(keyOf(seriesId, timeMs), appendedMsByPartition.get(record.partition) ?? 0);

@@ -8,7 +8,10 @@ import { openKafkaLog } from "../src/log/kafka/kafka-log.ts";
 import { systemClock } from "../src/runtime/clock.ts";
 import { silentLogger } from "../src/runtime/logging.ts";
 import { startBroker } from "../test/rig/kafka-broker.ts";
+import { measureGrowth } from "./growth.ts";
 import { measureLatency } from "./latency.ts";
+import { measureMemory } from "./memory.ts";
+import { measureRestore } from "./restore.ts";
 import { Cluster } from "./rig/cluster.ts";
 import { Fleet } from "./rig/fleet.ts";
 import { describeMachine, type Section, toMarkdown, writeReport } from "./rig/report.ts";
@@ -18,34 +21,46 @@ import { measureThroughput } from "./throughput.ts";
 const isQuick = process.argv.includes("--quick");
 const sections: Section[] = [];
 
-function add(section: Section): void {
-  sections.push(section);
-  process.stdout.write(`${toMarkdown(section)}\n`);
+function add(...measured: readonly Section[]): void {
+  for (const section of measured) {
+    sections.push(section);
+    process.stdout.write(`${toMarkdown(section)}\n`);
+  }
 }
 
 const broker = await startBroker();
 const machine = describeMachine(broker);
 const cluster = await Cluster.connect(broker.bootstrap);
-const log = await openKafkaLog({
-  brokers: [broker.bootstrap],
-  clientId: "bench",
-  sessionTimeoutMs: 10_000,
-  transactionTimeoutMs: 60_000,
-  replicationFactor: 1,
-  clock: systemClock,
-  logger: silentLogger,
-});
 
-const fleet = new Fleet(1000, 8);
-const names = namesOf("worker");
-await cluster.createTopic(names.input, fleet.partitions, { "message.timestamp.type": "LogAppendTime" });
-const worker = new WorkerProcess(broker.bootstrap, names);
-await worker.logged("partition restored", fleet.partitions);
-add(await measureThroughput({ cluster, log, worker: names, fleet, rounds: isQuick ? 2 : 5 }));
-add(await measureLatency({ cluster, log, worker: names, fleet, perSecond: 2000, seconds: isQuick ? 5 : 15 }));
-await worker.stop();
+await measureThroughputAndLatency();
+add(measureMemory());
+add(await measureRestore({ cluster, rounds: isQuick ? 1 : 3, isQuick }));
+add(...(await measureGrowth({ cluster, rounds: isQuick ? 1 : 5, observations: 50_000 })));
 
-await log.close();
 await cluster.close();
 await broker.stop();
 if (!isQuick) writeReport(sections, machine, new Date(systemClock.nowMs()).toISOString().slice(0, 10));
+
+/** On one worker, which is warm by the time the latency is taken. */
+async function measureThroughputAndLatency(): Promise<void> {
+  const fleet = new Fleet(1_000, 8);
+  const names = namesOf("worker");
+  const log = await openKafkaLog({
+    brokers: [broker.bootstrap],
+    clientId: "bench",
+    sessionTimeoutMs: 10_000,
+    transactionTimeoutMs: 60_000,
+    replicationFactor: 1,
+    clock: systemClock,
+    logger: silentLogger,
+  });
+  // The broker's own time of arrival is what latency is counted from.
+  await cluster.createTopic(names.input, fleet.partitions, { "message.timestamp.type": "LogAppendTime" });
+  const worker = new WorkerProcess(broker.bootstrap, names);
+  await worker.logged("partition restored", fleet.partitions);
+  add(await measureThroughput({ cluster, log, worker, fleet, rounds: isQuick ? 1 : 6 }));
+  const seconds = isQuick ? 5 : 15;
+  add(await measureLatency({ cluster, log, worker: names, fleet, perSecond: 2_000, seconds }));
+  await worker.stop();
+  await log.close();
+}

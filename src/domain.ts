@@ -137,6 +137,8 @@ export interface Batch<T> {
   readonly arrivedMs: number;
   /** True when the input lies far enough behind that only each series' newest origin is worth a forecast. */
   readonly isBehind: boolean;
+  /** True when the batch is as large as it may be: more input is probably waiting. */
+  readonly isFull: boolean;
   /** Commits the given records and the batch's input offsets, once, together. */
   settle(records: readonly Outgoing[]): Promise<void>;
 }

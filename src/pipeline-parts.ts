@@ -36,6 +36,7 @@ export async function buildPipelineParts(log: Log, surroundings: Surroundings): 
       codecByTopic: new Map(topics.inputs.map((input) => [input.topic, openCodec(input, config, registry)])),
       deadLetters: { topic: topics.deadLetters, partitions: found.deadLetterPartitions },
       futureToleranceMs: limits.futureToleranceMs,
+      maxBatchRecords: pipeline.maxBatchRecords,
       behindAfterMs: pipeline.behindAfterMs,
       clock,
       metrics: metrics.source,

@@ -62,8 +62,13 @@ export async function runLane(owned: OwnedPartition, parts: PipelineParts, view:
   const windows = toWindows(observations, view.store, windowDeps(parts));
   const forecasts = toForecasts(windows, parts.forecaster, parts.metrics.forecast);
   const records = encodeForecasts(forecasts, parts.sink);
-  const computed = ahead(records, parts.bufferedBatches, (waiting) => {
-    view.bufferedBatches = waiting;
+  const computed = ahead(records, {
+    depth: parts.bufferedBatches,
+    // Under light load the records that arrive during a commit are better off together in the next one.
+    isWorthwhile: (batch) => batch.isFull,
+    onDepth: (waiting) => {
+      view.bufferedBatches = waiting;
+    },
   });
   await settleBatches(computed, parts.sink);
 }

@@ -13,6 +13,10 @@ export class ChildTask<Question, Result> {
     this.#child = fork(file, { execArgv: ["--enable-source-maps"] });
   }
 
+  get pid(): number {
+    return this.#child.pid ?? 0;
+  }
+
   async ask(question: Question): Promise<Result> {
     const answer = await new Promise<Answer>((resolve, reject) => {
       const onExit = () => reject(new Error(`the child process ended with code ${this.#child.exitCode}`));

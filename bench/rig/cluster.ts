@@ -1,12 +1,12 @@
 // The benches' own hand on the broker: makes topics, publishes input, and watches how far a consumer group has
 // committed. Never reads what is measured while it is being measured.
 
+import { setTimeout as wait } from "node:timers/promises";
 import type { Admin, Producer } from "kafkajs";
 import kafkajs, { type Kafka } from "kafkajs";
-import { setTimeout as wait } from "node:timers/promises";
 import type { Outgoing } from "../../src/domain.ts";
 
-const pollMs = 20;
+const pollMs = 50;
 const patienceMs = 120_000;
 
 /** How the commits of a group moved from the first one seen to the last. */
@@ -44,11 +44,21 @@ export class Cluster {
     });
   }
 
-  /** Writes the records in one transaction: readers of committed data see nothing, then all of them. */
-  async publishAtOnce(records: readonly Outgoing[]): Promise<void> {
+  /**
+   * Writes the records in one transaction: readers of committed data see nothing, then all of them. Returns
+   * the position after the last record of each partition, summed.
+   */
+  async publishAtOnce(topic: string, records: readonly Outgoing[]): Promise<number> {
     const transaction = await this.#filler.transaction();
-    for (const [topic, messages] of piecesByTopic(records)) await transaction.send({ topic, messages });
+    const endByPartition = new Map<number, number>();
+    for (const messages of piecesOf(records)) {
+      for (const { partition, baseOffset } of await transaction.send({ topic, messages })) {
+        const count = messages.filter((message) => message.partition === partition).length;
+        endByPartition.set(partition, Number(baseOffset) + count);
+      }
+    }
     await transaction.commit();
+    return [...endByPartition.values()].reduce((sum, end) => sum + end, 0);
   }
 
   /** Writes the records without a transaction, and tells when the broker appended those of each partition. */
@@ -57,8 +67,9 @@ export class Cluster {
     return new Map(written.map(({ partition, logAppendTime }) => [partition, Number(logAppendTime)]));
   }
 
-  async load(records: Iterable<Outgoing>): Promise<void> {
-    for (const [topic, messages] of piecesByTopic(records)) await this.#sensor.send({ topic, messages });
+  /** Writes any number of records of a topic without a transaction. */
+  async load(topic: string, records: Iterable<Outgoing>): Promise<void> {
+    for (const messages of piecesOf(records)) await this.#sensor.send({ topic, messages });
   }
 
   /** Where each partition ends, in partition order. */
@@ -73,9 +84,7 @@ export class Cluster {
    */
   async timeGroup(group: string, topic: string, records: readonly Outgoing[]): Promise<Progress> {
     const before = await this.#committed(group, topic);
-    await this.publishAtOnce(records);
-    // The last offset of each partition is the transaction's own marker.
-    const goal = (await this.ends(topic)).reduce((sum, end) => sum + end - 1, 0);
+    const goal = await this.publishAtOnce(topic, records);
     const deadline = performance.now() + patienceMs;
     let first: { readonly ms: number; readonly committed: number } | undefined;
     for (;;) {
@@ -123,18 +132,16 @@ function toMessage({ key, value, partition }: Outgoing): KafkaMessage {
   return { key, value, partition };
 }
 
-/** Runs of records of one topic, short enough for the size limit of a request. */
-function* piecesByTopic(records: Iterable<Outgoing>): Generator<[string, KafkaMessage[]]> {
+/** Runs of records short enough for the size limit of a request. */
+function* piecesOf(records: Iterable<Outgoing>): Generator<KafkaMessage[]> {
   const maxRecords = 2_000;
-  let topic = "";
   let piece: KafkaMessage[] = [];
   for (const record of records) {
-    if (piece.length === maxRecords || (piece.length > 0 && record.topic !== topic)) {
-      yield [topic, piece];
+    piece.push(toMessage(record));
+    if (piece.length === maxRecords) {
+      yield piece;
       piece = [];
     }
-    topic = record.topic;
-    piece.push(toMessage(record));
   }
-  if (piece.length > 0) yield [topic, piece];
+  if (piece.length > 0) yield piece;
 }

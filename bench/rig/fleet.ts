@@ -12,6 +12,10 @@ const cycleSteps = 24;
 /** Far enough back for all steps of a run, and on the grid. */
 const firstMs = Math.floor(Date.now() / stepMs) * stepMs - 5_000 * stepMs;
 
+/** Large fleets keep a short past here, so that a hundred thousand series fit beside a broker: four seasons. */
+export const growthFlags = ["--series.history=96"];
+export const growthSteps = 96;
+
 const observationCodec = avroCodec("Observation");
 const stateCodec = avroCodec("StateBlock");
 

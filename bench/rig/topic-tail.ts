@@ -17,11 +17,20 @@ export class TopicTail {
     this.#batches = log.follow(topic, "earliest", this.#stop.signal)[Symbol.asyncIterator]();
   }
 
-  /** All that is there and has not been read yet. Every partition must end with a transaction's marker. */
-  async drain(read: (record: StoredRecord, partition: number) => void): Promise<void> {
+  /**
+   * What has not been read yet: `expected` records, which may be on their way, and any beyond them that are
+   * there as well. Every partition must end with a transaction's marker.
+   */
+  async drain(expected: number, read: (record: StoredRecord, partition: number) => void): Promise<void> {
+    let found = 0;
+    const count = (record: StoredRecord, partition: number): void => {
+      found++;
+      read(record, partition);
+    };
+    while (found < expected) await this.next(count);
     const ends = await this.#cluster.ends(this.#topic);
     while (ends.some((end, partition) => (this.#positionByPartition.get(partition) ?? 0) < end - 1)) {
-      await this.next(read);
+      await this.next(count);
     }
   }
 

@@ -27,11 +27,13 @@ export function namesOf(name: string): WorkerNames {
 }
 
 export class WorkerProcess {
+  readonly names: WorkerNames;
   readonly #child: ChildProcess;
   readonly #lines: LogLine[] = [];
   readonly #listeners = new Set<() => void>();
 
   constructor(bootstrap: string, names: WorkerNames, flags: readonly string[] = []) {
+    this.names = names;
     const cli = join(compiledTests, "..", "src", "cli", "main.js");
     const args = [
       ...[`--kafka.brokers=${bootstrap}`, `--group=${names.group}`],
@@ -40,14 +42,17 @@ export class WorkerProcess {
       ...[`--series.interval=${interval}`, "--pipeline.behindAfterMs=0"],
       ...["--worker.host=127.0.0.1", "--worker.port=0"],
     ];
-    const nodeFlags = process.env.BENCH_WORKER_NODE_FLAGS?.split(" ") ?? [];
-    this.#child = spawn(process.execPath, [...nodeFlags, cli, "worker", ...args, ...flags], {
+    this.#child = spawn(process.execPath, [cli, "worker", ...args, ...flags], {
       stdio: ["ignore", "pipe", "inherit"],
     });
     process.once("exit", () => this.#child.kill("SIGKILL"));
     if (this.#child.stdout === null) throw new Error("the worker was started without a pipe to its log");
     createInterface(this.#child.stdout).on("line", (line) => this.#onLine(line));
     this.#child.once("exit", () => this.#notify());
+  }
+
+  get pid(): number {
+    return this.#child.pid ?? 0;
   }
 
   /** The log lines with that message, once there are `count` of them. */
@@ -67,7 +72,8 @@ export class WorkerProcess {
     const gone = once(this.#child, "exit");
     this.#child.kill("SIGTERM");
     const [code] = await gone;
-    if (code !== 0) throw new Error(`the worker ended with code ${code}: ${JSON.stringify(this.#lines.at(-1))}`);
+    if (code !== 0)
+      throw new Error(`the worker ended with code ${code}: ${JSON.stringify(this.#lines.at(-1))}`);
   }
 
   #onLine(line: string): void {

@@ -1,12 +1,18 @@
-// A visible, bounded buffer between two stages: lets the upstream run ahead of the downstream by so many
-// items, so that the next batch is computed while the one before is being committed.
+// A visible, bounded buffer between two stages: lets the upstream run ahead of the downstream, so that the
+// next batch is computed while the one before is being committed.
 
-/** Yields what `items` yields, pulled up to `depth` items ahead. `onDepth` hears how many are waiting. */
-export async function* ahead<T>(
-  items: AsyncIterable<T>,
-  depth: number,
-  onDepth: (waiting: number) => void,
-): AsyncGenerator<T> {
+export interface AheadOptions<T> {
+  /** How many items may wait for the downstream. */
+  readonly depth: number;
+  /** Whether, while the downstream works on this item, the next ones are to be pulled already. */
+  isWorthwhile(item: T): boolean;
+  /** Hears how many items are waiting. */
+  onDepth(waiting: number): void;
+}
+
+/** Yields what `items` yields. */
+export async function* ahead<T>(items: AsyncIterable<T>, options: AheadOptions<T>): AsyncGenerator<T> {
+  const { depth, isWorthwhile, onDepth } = options;
   const iterator = items[Symbol.asyncIterator]();
   const pulled: Promise<IteratorResult<T>>[] = [];
   let ready = 0;
@@ -21,10 +27,11 @@ export async function* ahead<T>(
   };
   try {
     for (;;) {
-      while (pulled.length <= depth) pull();
+      if (pulled.length === 0) pull();
       const result = await (pulled.shift() as Promise<IteratorResult<T>>);
       onDepth(--ready);
       if (result.done === true) return;
+      if (isWorthwhile(result.value)) while (pulled.length < depth) pull();
       yield result.value;
     }
   } finally {

@@ -19,8 +19,8 @@ export interface SinkParts {
 export type EncodedBatch = Batch<never>;
 
 /**
- * Batches wait for their commit as bytes: forecasts that waited would outlive the garbage collector's young
- * generation, and copying them cost more than making them.
+ * Batches wait for their commit as bytes, outside the heap: forecasts that waited would be copied from
+ * generation to generation by the garbage collector.
  */
 export async function* encodeForecasts(
   batches: AsyncIterable<Batch<Forecast>>,

@@ -17,6 +17,7 @@ export interface SourceParts {
   readonly codecByTopic: ReadonlyMap<string, ObservationCodec>;
   readonly deadLetters: DeadLetterTopic;
   readonly futureToleranceMs: number;
+  readonly maxBatchRecords: number;
   /** Input older than this counts as far behind; 0 means never. */
   readonly behindAfterMs: number;
   readonly clock: Clock;
@@ -67,7 +68,13 @@ function readBatch(
   }
   metrics.batch(batch.records.length);
   const arrivedMs = batch.records.at(-1)?.timestampMs ?? nowMs;
-  return { items, records, arrivedMs, isBehind: isBehind(batch.records, nowMs, behindAfterMs) };
+  return {
+    items,
+    records,
+    arrivedMs,
+    isBehind: isBehind(batch.records, nowMs, behindAfterMs),
+    isFull: batch.records.length >= parts.maxBatchRecords,
+  };
 }
 
 function refuseFuture({ timeMs }: Observation, latestMs: number, toleranceMs: number): Refusal | null {

@@ -23,7 +23,7 @@ const windowOf = (seriesId: string, values: readonly number[], changes: Partial<
 });
 
 const batchOf = (items: readonly Window[]): Batch<Window> => ({
-  ...{ partition: 1, items, records: [], arrivedMs: 5, isBehind: false },
+  ...{ partition: 1, items, records: [], arrivedMs: 5, isBehind: false, isFull: false },
   settle: async () => {},
 });
 

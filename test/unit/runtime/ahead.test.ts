@@ -19,6 +19,12 @@ function counter(end = Number.POSITIVE_INFINITY) {
   return { seen, numbers };
 }
 
+const eager = (depth: number, onDepth: (waiting: number) => void = () => {}) => ({
+  depth,
+  isWorthwhile: () => true,
+  onDepth,
+});
+
 async function turns(count = 20): Promise<void> {
   for (let turn = 0; turn < count; turn++) await setImmediate();
 }
@@ -26,7 +32,7 @@ async function turns(count = 20): Promise<void> {
 test("everything passes in order, whatever the depth", async () => {
   for (const depth of [1, 2, 7]) {
     const got: number[] = [];
-    for await (const item of ahead(counter(10).numbers(), depth, () => {})) got.push(item);
+    for await (const item of ahead(counter(10).numbers(), eager(depth))) got.push(item);
     assert.deepEqual(got, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
   }
 });
@@ -34,14 +40,28 @@ test("everything passes in order, whatever the depth", async () => {
 test("no more than the depth is made ahead of a slow reader, and onDepth tells how many wait", async () => {
   const { seen, numbers } = counter();
   let waiting = -1;
-  const items = ahead(numbers(), 3, (depth) => {
+  const onDepth = (depth: number) => {
     waiting = depth;
-  });
+  };
+  const items = ahead(numbers(), eager(3, onDepth));
   for (let read = 1; read <= 5; read++) {
     await items.next();
     await turns();
     assert.deepEqual([seen.made, waiting], [read + 3, 3]);
   }
+  await items.return(undefined);
+});
+
+test("nothing is pulled ahead behind an item that does not call for it", async () => {
+  const { seen, numbers } = counter();
+  const items = ahead(numbers(), { depth: 3, isWorthwhile: (item) => item === 2, onDepth: () => {} });
+  const made: number[] = [];
+  for (let read = 0; read < 5; read++) {
+    await items.next();
+    await turns();
+    made.push(seen.made);
+  }
+  assert.deepEqual(made, [1, 2, 6, 6, 6]);
   await items.return(undefined);
 });
 
@@ -51,7 +71,7 @@ test("a failure upstream is met in its turn, after what came before it", async (
     yield 2;
     throw new Error("no third");
   }
-  const items = ahead(failing(), 5, () => {});
+  const items = ahead(failing(), eager(5));
   await turns();
   assert.deepEqual([(await items.next()).value, (await items.next()).value], [1, 2]);
   await assert.rejects(items.next(), /no third/);
@@ -59,7 +79,7 @@ test("a failure upstream is met in its turn, after what came before it", async (
 
 test("a reader that leaves closes the upstream", async () => {
   const { seen, numbers } = counter();
-  for await (const item of ahead(numbers(), 2, () => {})) if (item === 1) break;
+  for await (const item of ahead(numbers(), eager(2))) if (item === 1) break;
   await turns();
   assert.equal(seen.isClosed, true);
 });
@@ -72,7 +92,7 @@ test("a reader that fails does not wait for an upstream that has nothing to give
     await new Promise<never>(() => {});
   }
   const read = async () => {
-    for await (const _ of ahead(quiet(), 2, () => {})) throw new Error("the commit was refused");
+    for await (const _ of ahead(quiet(), eager(2))) throw new Error("the commit was refused");
   };
   await assert.rejects(read(), /the commit was refused/);
 });

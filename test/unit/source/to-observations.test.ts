@@ -21,6 +21,7 @@ async function readOne(records: readonly StoredRecord[], changes: Partial<Source
     codecByTopic: new Map([["in", json]]),
     deadLetters: { topic: "dead", partitions: 2 },
     futureToleranceMs: 1000,
+    maxBatchRecords: 3,
     behindAfterMs: 60_000,
     clock: { nowMs: () => NOW_MS },
     metrics: {

@@ -49,6 +49,7 @@ function stage(settings: Partial<SeriesSettings> = {}) {
       items,
       records: [outgoing("dead", "earlier")],
       arrivedMs: 0,
+      isFull: false,
       isBehind,
       settle: async () => {},
     };

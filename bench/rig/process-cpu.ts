@@ -1,0 +1,17 @@
+// The processor time of another process, from the kernel's own books. On a machine that is shared it says more than
+// a clock does.
+
+import { readFileSync } from "node:fs";
+
+const tickMs = 10;
+
+/** User and system time so far, all threads; NaN where there is no /proc. */
+export function cpuMsOf(pid: number): number {
+  if (process.platform !== "linux") return Number.NaN;
+  // The name of the program, in brackets, may itself hold spaces; the numbers come after it.
+  const numbers = readFileSync(`/proc/${pid}/stat`, "utf8")
+    .replace(/^.*\) /s, "")
+    .split(" ");
+  const [userTicks, systemTicks] = numbers.slice(11, 13);
+  return tickMs * (Number(userTicks) + Number(systemTicks));
+}
