@@ -134,7 +134,7 @@ function toMessage({ key, value, partition }: Outgoing): KafkaMessage {
 
 /** Runs of records short enough for the size limit of a request. */
 function* piecesOf(records: Iterable<Outgoing>): Generator<KafkaMessage[]> {
-  const maxRecords = 2_000;
+  const maxRecords = 1_000;
   let piece: KafkaMessage[] = [];
   for (const record of records) {
     piece.push(toMessage(record));

@@ -88,14 +88,24 @@ export function parseInterval(iso: string): Interval {
   const fixedMs = Math.round(exactMs);
   if (Math.abs(exactMs - fixedMs) > 1e-6) throw badInterval(iso, "is not a whole number of milliseconds");
   if (calendarMonths > 0 && fixedMs > 0) throw badInterval(iso, "mixes months with fixed lengths of time");
-  if (calendarMonths > 0) return new CalendarInterval(calendarMonths);
+  if (calendarMonths > 0) return shared(new CalendarInterval(calendarMonths));
   if (fixedMs === 0) throw badInterval(iso, "has no length");
-  return new FixedInterval(fixedMs);
+  return fixedInterval(fixedMs);
 }
 
 /** The interval of a whole number of milliseconds. */
 export function fixedInterval(stepMs: number): Interval {
-  return new FixedInterval(stepMs);
+  return shared(new FixedInterval(stepMs));
+}
+
+const sharedByIso = new Map<string, Interval>();
+
+/** A fleet has a handful of intervals and a hundred thousand series: each refers to the one of its kind. */
+function shared(interval: Interval): Interval {
+  const known = sharedByIso.get(interval.iso);
+  if (known !== undefined) return known;
+  sharedByIso.set(interval.iso, interval);
+  return interval;
 }
 
 function spellFixed(stepMs: number): string {

@@ -38,6 +38,9 @@ interface Track {
   readonly errors: SeasonalErrors;
 }
 
+/** Shared by all series that have none of something: a fleet has a hundred thousand of them. */
+const none: readonly never[] = [];
+
 export class Series {
   readonly seriesId: string;
   readonly settings: SeriesSettings;
@@ -46,9 +49,10 @@ export class Series {
   lastForecastSlot: number | null = null;
   #track: Track | null = null;
   /** Sorted by time; empty once there is a grid. */
-  #pending: PendingPoint[] = [];
-  /** Blocks written since `takeChangedBlocks`, nearly always just the newest. */
-  #changedBlocks: number[] = [];
+  #pending: readonly PendingPoint[] = none;
+  /** A block written since `takeChangedBlocks`, and any others: nearly always just the newest. */
+  #changedBlock: number | null = null;
+  #otherChangedBlocks: number[] | null = null;
 
   constructor(seriesId: string, settings: SeriesSettings) {
     this.seriesId = seriesId;
@@ -73,7 +77,7 @@ export class Series {
 
   /** True when `takeChangedBlocks` has something to give. */
   get isChanged(): boolean {
-    return this.#changedBlocks.length > 0;
+    return this.#changedBlock !== null;
   }
 
   push(observation: Observation): PushOutcome {
@@ -137,14 +141,19 @@ export class Series {
 
   /** The kept blocks written since the last call, oldest first. Without a grid, block 0 is the pending points. */
   takeChangedBlocks(): readonly number[] {
+    if (this.#changedBlock === null) return none;
     const oldest = this.#track === null ? 0 : blockOf(this.#track.grid.oldestSlot);
-    const changed = this.#changedBlocks.filter((block) => block >= oldest).sort((a, b) => a - b);
-    this.#changedBlocks = [];
-    return changed;
+    const changed = [this.#changedBlock, ...(this.#otherChangedBlocks ?? none)];
+    this.#forgetChanges();
+    return changed.filter((block) => block >= oldest).sort((a, b) => a - b);
   }
 
   markChanged(block: number): void {
-    if (!this.#changedBlocks.includes(block)) this.#changedBlocks.push(block);
+    if (this.#changedBlock === null) this.#changedBlock = block;
+    else if (block !== this.#changedBlock && !this.#otherChangedBlocks?.includes(block)) {
+      this.#otherChangedBlocks ??= [];
+      this.#otherChangedBlocks.push(block);
+    }
   }
 
   /** Puts a series back on its grid, which `load` fills from what was stored. */
@@ -185,17 +194,22 @@ export class Series {
     this.markChanged(0);
     const at = this.#pending.findIndex((other) => other.timeMs >= point.timeMs);
     const isKnown = at >= 0 && this.#pending[at].timeMs === point.timeMs;
-    this.#pending.splice(at < 0 ? this.#pending.length : at, isKnown ? 1 : 0, point);
+    this.#pending = this.#pending.toSpliced(at < 0 ? this.#pending.length : at, isKnown ? 1 : 0, point);
     if (isKnown) return "duplicate";
     if (this.#pending.length < POINTS_TO_FIND_INTERVAL) return "interval-pending";
     this.#leavePending(channels);
     return "interval-found";
   }
 
+  #forgetChanges(): void {
+    this.#changedBlock = null;
+    this.#otherChangedBlocks = null;
+  }
+
   #leavePending(channels: number): void {
     const points = this.#pending;
-    this.#pending = [];
-    this.#changedBlocks = [];
+    this.#pending = none;
+    this.#forgetChanges();
     const track = this.#start({ ...findInterval(points.map((point) => point.timeMs)), channels });
     for (const { timeMs, values } of points) this.#place(track, timeMs, values);
   }
