@@ -202,7 +202,7 @@ export const schema = {
       integer(1, 100_000),
       1000,
     ),
-    bufferedBatches: setting("Batches held between computing and committing.", integer(1, 64), 2),
+    bufferedBatches: setting("Batches held between computing and committing.", integer(1, 64), 1),
     behindAfterMs: setting(
       "Input older than this is far behind: only the newest origin of each series gets a forecast; 0 means never.",
       integer(0, 30 * 24 * 3_600_000),
