@@ -52,6 +52,7 @@ export class AvroWriter {
   }
 
   writeString(text: string): void {
+    if (text.length < 64 && this.#writeShortAscii(text)) return;
     const length = Buffer.byteLength(text, "utf8");
     this.writeLong(length);
     this.#reserve(length);
@@ -81,6 +82,22 @@ export class AvroWriter {
       for (const item of items) write(item);
     }
     this.writeLong(0);
+  }
+
+  /** Most texts are short names, for which a call out of the engine costs more than the bytes. */
+  #writeShortAscii(text: string): boolean {
+    const { length } = text;
+    this.#reserve(length + 1);
+    const slab = this.#slab;
+    const start = this.#position + 1;
+    for (let i = 0; i < length; i++) {
+      const code = text.charCodeAt(i);
+      if (code > 0x7f) return false;
+      slab[start + i] = code;
+    }
+    slab[start - 1] = length * 2; // zigzag, in a single byte below 64
+    this.#position = start + length;
+    return true;
   }
 
   /** A number below 2^28, lowest seven bits first. */
