@@ -28,6 +28,19 @@ export function bandFromFew(rms: number, count: number, levels: readonly number[
   };
 }
 
+const growthByShape = new Map<string, readonly number[]>();
+
+/** By which factor a random walk from season to season has spread at each step: √k in the k-th season. */
+export function growthOf(horizon: number, season: number): readonly number[] {
+  const shape = `${horizon}/${season}`;
+  let growth = growthByShape.get(shape);
+  if (growth === undefined) {
+    growth = Array.from({ length: horizon }, (_, h) => Math.sqrt(Math.floor(h / season) + 1));
+    growthByShape.set(shape, growth);
+  }
+  return growth;
+}
+
 /**
  * Lays bands around the means: one band per channel, and per step one factor by which it has grown. The
  * arrays get their length at once and are filled by plain loops: this runs for every observation of a fleet.

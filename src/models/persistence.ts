@@ -2,7 +2,7 @@
 // of the one-step changes seen so far; after few of them the band is as wide as so little knowledge deserves.
 
 import type { Window } from "../domain.ts";
-import { type Band, type BaselineForecast, bandFromFew, spreadAround } from "./baseline.ts";
+import { type Band, type BaselineForecast, bandFromFew, growthOf, spreadAround } from "./baseline.ts";
 
 /** Needs a window of at least two steps. */
 export function forecastPersistence(window: Window, levels: readonly number[]): BaselineForecast {
@@ -15,8 +15,7 @@ export function forecastPersistence(window: Window, levels: readonly number[]): 
     mean.fill(values[last + c], c * horizon, (c + 1) * horizon);
     bands[c] = bandFromFew(rmsOfChanges(values, channels, c), last / channels, levels);
   }
-  const growth = new Array<number>(horizon);
-  for (let h = 0; h < horizon; h++) growth[h] = Math.sqrt(h + 1);
+  const growth = growthOf(horizon, 1);
   const { standardDeviation, quantiles } = spreadAround(mean, bands, growth, levels);
   return { mean, standardDeviation, quantiles, method: "persistence", modelVersion: "persistence-1" };
 }

@@ -3,7 +3,7 @@
 // as of a random walk from season to season.
 
 import type { ErrorSummary, Window } from "../domain.ts";
-import { type Band, type BaselineForecast, bandFromFew, spreadAround } from "./baseline.ts";
+import { type Band, type BaselineForecast, bandFromFew, growthOf, spreadAround } from "./baseline.ts";
 
 /** Below this many errors their own quantiles are too narrow at the ends, and too ragged between. */
 const ENOUGH_ERRORS = 30;
@@ -22,8 +22,7 @@ export function forecastSeasonalNaive(
     for (let h = 0; h < horizon; h++)
       mean[c * horizon + h] = values[seasonStart + (h % season) * channels + c];
   }
-  const growth = new Array<number>(horizon);
-  for (let h = 0; h < horizon; h++) growth[h] = Math.sqrt(Math.floor(h / season) + 1);
+  const growth = growthOf(horizon, season);
   const bands = errors.map((summary) => bandOf(summary, levels));
   const { standardDeviation, quantiles } = spreadAround(mean, bands, growth, levels);
   return { mean, standardDeviation, quantiles, method: "seasonal-naive", modelVersion: "seasonal-naive-1" };

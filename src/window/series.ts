@@ -9,6 +9,7 @@ import { blockOf, Grid, type PutOutcome } from "./grid.ts";
 import { findInterval, POINTS_TO_FIND_INTERVAL } from "./interval-finder.ts";
 import { SeasonalErrors } from "./seasonal-errors.ts";
 import { UnbrokenRun } from "./unbroken-run.ts";
+import { cutValues } from "./window-slab.ts";
 
 /**
  * What became of an observation. "interval-pending": kept until there are points enough to find the
@@ -117,7 +118,7 @@ export class Series {
     const origin = grid.newestSlot;
     const freshSteps = track.run.steps();
     const steps = Math.min(freshSteps, Math.max(2 * horizon, season));
-    const values = new Float64Array(steps * grid.channels);
+    const values = cutValues(steps * grid.channels);
     const gaps = grid.copy(origin - steps + 1, steps, values);
     let filledShare = 0;
     if (gaps > 0) {

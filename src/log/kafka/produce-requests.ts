@@ -64,12 +64,10 @@ function addMessage(requests: Map<string, Message[]>[], index: number, record: O
     request = new Map();
     requests[index] = request;
   }
-  const { topic, key, value, headers, partition } = record;
-  const message: Message =
-    headers === undefined ? { key, value, partition } : { key, value, partition, headers };
-  const messages = request.get(topic);
-  if (messages === undefined) request.set(topic, [message]);
-  else messages.push(message);
+  // What we write has all that kafkajs asks of a message.
+  const messages = request.get(record.topic);
+  if (messages === undefined) request.set(record.topic, [record]);
+  else messages.push(record);
 }
 
 function bytesOf({ key, value, headers }: Outgoing): number {
