@@ -24,7 +24,7 @@ export function createColdForecaster(levels: readonly number[]): Forecaster {
   };
 }
 
-/** Field by field: spreading the distribution into the forecast takes fifteen times as long as computing it. */
+/** Field by field, for speed: this runs for every forecast of a fleet, and spreading an object is slow. */
 function toForecast(window: Window, distribution: BaselineForecast): Forecast {
   const { seriesId, originMs } = window;
   const { mean, standardDeviation, quantiles, method, modelVersion } = distribution;

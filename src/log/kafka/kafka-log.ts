@@ -5,6 +5,7 @@
 //   revocation               kafka-membership.ts
 //   fencing without KIP-447  transactor.ts
 //   backpressure             owned-kafka-partition.ts
+//   noticing its silence     group-pulse.ts
 
 import type { Admin, ITopicConfig, Producer } from "kafkajs";
 import kafkajs, { type Kafka, type KafkaConfig, type LogEntry } from "kafkajs";
