@@ -1,7 +1,7 @@
 // The kafkajs consumer of a group, set up for lanes: it never commits, never waits for a handler, and shares
 // partitions by our own rule.
 
-import type { Consumer, Kafka } from "kafkajs";
+import type { Consumer, EachBatchPayload, Kafka } from "kafkajs";
 import { coPartitionAssigner } from "./co-partition-assigner.ts";
 
 export interface GroupConsumerOptions {
@@ -33,5 +33,17 @@ export function createGroupConsumer(options: GroupConsumerOptions): Consumer {
       retries: 10,
       restartOnFailure: async () => mayRestart(),
     },
+  });
+}
+
+/** Positions are the lanes' business: nothing is committed or marked as read here. */
+export function runGroupConsumer(
+  consumer: Consumer,
+  onBatch: (payload: EachBatchPayload) => void,
+): Promise<void> {
+  return consumer.run({
+    autoCommit: false,
+    eachBatchAutoResolve: false,
+    eachBatch: async (payload) => onBatch(payload),
   });
 }

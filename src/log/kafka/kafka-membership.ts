@@ -12,12 +12,14 @@ import { ForecastnetError, PartitionLostError } from "../../runtime/errors.ts";
 import type { Logger } from "../../runtime/logging.ts";
 import { fired, firesWithin, settlesWithin } from "../../runtime/waiting.ts";
 import type { Lane, Membership, MembershipStatus, StoredRecord, Subscription } from "../log.ts";
-import { createGroupConsumer } from "./group-consumer.ts";
+import { createGroupConsumer, runGroupConsumer } from "./group-consumer.ts";
 import { GroupPulse } from "./group-pulse.ts";
-import { reasonOf } from "./kafka-errors.ts";
+import { isPassing, reasonOf } from "./kafka-errors.ts";
 import { KafkaLane } from "./kafka-lane.ts";
 import type { FindTopic } from "./produce-requests.ts";
 import { Transactor } from "./transactor.ts";
+
+const rejoinMs = 250;
 
 export interface MembershipOptions {
   readonly kafka: Kafka;
@@ -78,11 +80,11 @@ export class KafkaMembership implements Membership {
       throw error;
     }
     this.#watchdog = setInterval(() => this.#checkPulse(), this.#options.sessionTimeoutMs).unref();
-    await this.#consumer.run({
-      autoCommit: false,
-      eachBatchAutoResolve: false,
-      eachBatch: async (payload) => this.#onBatch(payload),
-    });
+    await this.#run();
+  }
+
+  #run(): Promise<void> {
+    return runGroupConsumer(this.#consumer, (payload) => this.#onBatch(payload));
   }
 
   status(): MembershipStatus {
@@ -190,8 +192,11 @@ export class KafkaMembership implements Membership {
   #onCrash(error: Error, willRestart: boolean): void {
     this.#isJoined = false;
     this.#pulse.troubled(reasonOf(error));
-    if (willRestart) {
+    // kafkajs gives up on some passing failures, a coordinator that has not come back yet among them.
+    const mayRejoin = !willRestart && !this.#hasLeft && isPassing(error);
+    if (willRestart || mayRejoin) {
       this.#options.logger.warn({ reason: reasonOf(error) }, "group connection lost, joining again");
+      if (mayRejoin) setTimeout(() => this.#rejoin(), rejoinMs).unref();
       return;
     }
     this.#fail(
@@ -199,6 +204,10 @@ export class KafkaMembership implements Membership {
         cause: error,
       }),
     );
+  }
+
+  #rejoin(): void {
+    if (!this.#hasLeft) this.#run().catch((error: unknown) => this.#fail(error));
   }
 
   #open(partition: number, topics: readonly string[]): void {
