@@ -39,6 +39,18 @@ export const errorTable = {
     remedy:
       "The registry answered no: check registry.username and its password, and the subject's compatibility.",
   },
+  MODEL_UNFIT: {
+    retryable: false,
+    remedy: "The model is damaged, or made by another release or for another series shape: train it again.",
+  },
+  WINDOW_UNFIT: {
+    retryable: false,
+    remedy: "Give the model named a window of the length and channels it was trained on, without NaN.",
+  },
+  ENGINE_FAILED: {
+    retryable: false,
+    remedy: "The engine could not start or broke; the message says why. `engine: simd` runs everywhere.",
+  },
   SHUTDOWN_FORCED: {
     retryable: false,
     remedy: "The worker could not settle within its grace period. Raise worker.graceMs if this repeats.",

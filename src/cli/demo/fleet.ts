@@ -3,7 +3,7 @@
 
 import type { Outgoing } from "../../domain.ts";
 import { avroCodec } from "../../log/codec/avro.ts";
-import { createRandom, type Random } from "./random.ts";
+import { createRandom, type Random } from "../../runtime/random.ts";
 import { type SensorKind, sensorKinds, stepsPerDay } from "./sensor-kinds.ts";
 
 export const stepMs = 1_000;

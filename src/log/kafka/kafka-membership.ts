@@ -196,7 +196,7 @@ export class KafkaMembership implements Membership {
     const mayRejoin = !willRestart && !this.#hasLeft && isPassing(error);
     if (willRestart || mayRejoin) {
       this.#options.logger.warn({ reason: reasonOf(error) }, "group connection lost, joining again");
-      if (mayRejoin) setTimeout(() => this.#rejoin(), rejoinMs).unref();
+      if (mayRejoin) setTimeout(() => this.#rejoin(), rejoinMs);
       return;
     }
     this.#fail(

@@ -1,0 +1,102 @@
+// The interface every engine offers: forecast a batch of (model, window) pairs, train nets, say what it runs on.
+// Work is done off the event loop; results come back in the order of the tasks.
+
+import type { TrainingSet } from "../models/forecastnet/framing.ts";
+import type { ForecastNetModel } from "../models/forecastnet/model.ts";
+import type { ForecastNetSpec } from "../models/forecastnet/spec.ts";
+import type { Criterion, Derivatives } from "./executor.ts";
+
+export interface ForecastTask {
+  readonly model: ForecastNetModel;
+  /** Raw values, oldest first, channels of a step side by side; at least the model's input length of steps. */
+  readonly window: Float64Array;
+}
+
+export interface ForecastOptions {
+  /** Sample paths per forecast, shared among the members of a model. */
+  readonly paths: number;
+  /** Quantile levels, ascending, between 0 and 1. */
+  readonly levels: readonly number[];
+  /** Whether the paths themselves are wanted. */
+  readonly keepPaths: boolean;
+}
+
+/** The next τ steps in raw units. Arrays are [target][step]. */
+export interface Distribution {
+  readonly mean: Float64Array;
+  readonly standardDeviation: Float64Array;
+  /** One array per level asked for. */
+  readonly quantiles: readonly Float64Array[];
+  /** [target][step][path]; null unless asked for. */
+  readonly paths: Float64Array | null;
+}
+
+export interface FitOptions {
+  readonly seed: number;
+  readonly batchSize: number;
+  readonly maxEpochs: number;
+  /** Epochs without a better validation loss after which training ends. */
+  readonly patience: number;
+  /** Tried from the same start for `searchEpochs` each; training goes on with the one that validated best. */
+  readonly learningRates: readonly number[];
+  readonly searchEpochs: number;
+  readonly weightDecay: number;
+  /** Which loss decides when to stop and what to keep. */
+  readonly criterion: Criterion;
+}
+
+export interface FitTask {
+  readonly spec: ForecastNetSpec;
+  /** First weights: drawn from the seed, or those of a model that is trained on. */
+  readonly start: Float32Array;
+  readonly training: TrainingSet;
+  readonly validation: TrainingSet;
+  readonly options: FitOptions;
+}
+
+export type FitResult =
+  | {
+      readonly outcome: "fitted";
+      /** The weights that validated best, not the last ones. */
+      readonly weights: Float32Array;
+      readonly validationLoss: number;
+      readonly learningRate: number;
+      /** The epoch of these weights, counted from the start of the search. */
+      readonly epoch: number;
+    }
+  /** The loss was not a number, or grew without bound, at every learning rate. */
+  | { readonly outcome: "diverged"; readonly reason: string }
+  | { readonly outcome: "cancelled" };
+
+export interface FitProgress {
+  /** Index of the task. */
+  readonly task: number;
+  readonly epoch: number;
+  readonly trainingLoss: number;
+  readonly validationLoss: number;
+}
+
+export interface FitControl {
+  /** Ends training between two steps. */
+  readonly signal?: AbortSignal;
+  readonly onProgress?: (progress: FitProgress) => void;
+}
+
+export interface EngineDescription {
+  readonly name: "reference" | "simd" | "tensorflow";
+  /** What the arithmetic runs on: "cpu", "gpu". */
+  readonly device: string;
+  readonly threads: number;
+  /** Versions and why this device, in words for a log line. */
+  readonly detail: string;
+}
+
+export interface Engine {
+  readonly description: EngineDescription;
+  forecast(tasks: readonly ForecastTask[], options: ForecastOptions): Promise<readonly Distribution[]>;
+  fit(tasks: readonly FitTask[], control?: FitControl): Promise<readonly FitResult[]>;
+  differentiate(spec: ForecastNetSpec, weights: Float32Array, rows: TrainingSet): Promise<Derivatives>;
+  /** A replaced model will not be asked for again: whatever is kept for it may go. */
+  release(model: ForecastNetModel): void;
+  close(): Promise<void>;
+}

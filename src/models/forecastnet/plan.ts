@@ -1,0 +1,71 @@
+// Where everything is: a spec turned into layers with their places in the one flat array of weights. The layout,
+// in this order, for each cell h = 0 … τ−1:
+//   for each layer of the cell:  weights, row-major by output ([out][in], or [filter][channel][kernel]); then biases
+//   mean layer:                  weights [target][input]; biases [target]
+//   deviation layer:             the same; absent when the output is linear
+// A cell's input is [window, previous cell's output, previous output]; cell 0 sees the window only. The window is
+// flattened with the channels of a step side by side. With a linear shortcut the mean layer's input is
+// [cell output, cell input], otherwise the cell output alone. The deviation always sees the cell output alone.
+
+import { layersOf } from "./cells/cell-kinds.ts";
+import { biasCountOf, type DenseLayer, type Layer, outputSizeOf, weightCountOf } from "./layers.ts";
+import { cellAt, type ForecastNetSpec } from "./spec.ts";
+
+/** A layer and where its numbers lie in the flat array. */
+export type Placed<L extends Layer = Layer> = L & { readonly weightsAt: number; readonly biasesAt: number };
+
+export interface CellPlan {
+  /** Length of the cell's input vector. */
+  readonly inputs: number;
+  readonly layers: readonly Placed[];
+  /** Length of the cell's output vector. */
+  readonly outputs: number;
+  readonly mean: Placed<DenseLayer>;
+  /** Null when the output is linear. */
+  readonly deviation: Placed<DenseLayer> | null;
+}
+
+export interface NetPlan {
+  readonly spec: ForecastNetSpec;
+  /** Length of the flattened window. */
+  readonly windowSize: number;
+  /** Length of one output: the number of target channels. */
+  readonly targets: number;
+  readonly cells: readonly CellPlan[];
+  readonly weightCount: number;
+}
+
+export function planNet(spec: ForecastNetSpec): NetPlan {
+  const windowSize = spec.inputLength * spec.channels;
+  const targets = spec.targets.length;
+  const cells: CellPlan[] = [];
+  let end = 0;
+  const place = <L extends Layer>(layer: L): Placed<L> => {
+    const weightsAt = end;
+    const biasesAt = weightsAt + weightCountOf(layer);
+    end = biasesAt + biasCountOf(layer);
+    return { ...layer, weightsAt, biasesAt };
+  };
+  for (let h = 0; h < spec.horizon; h++) {
+    const inputs = h === 0 ? windowSize : windowSize + cells[h - 1].outputs + targets;
+    const layers = layersOf(cellAt(spec, h), inputs).map(place);
+    const outputs = outputSizeOf(layers[layers.length - 1]);
+    const seen = spec.shortcut === "linear" ? outputs + inputs : outputs;
+    const mean = place(linearLayer(seen, targets));
+    const deviation = spec.output === "gaussian" ? place(linearLayer(outputs, targets)) : null;
+    cells.push({ inputs, layers, outputs, mean, deviation });
+  }
+  return { spec, windowSize, targets, cells, weightCount: end };
+}
+
+/** Length of the input vector of one cell; the cells before it must be sound. */
+export function cellInputSize(spec: ForecastNetSpec, cell: number): number {
+  const windowSize = spec.inputLength * spec.channels;
+  if (cell === 0) return windowSize;
+  const layers = layersOf(cellAt(spec, cell - 1), cellInputSize(spec, cell - 1));
+  return windowSize + outputSizeOf(layers[layers.length - 1]) + spec.targets.length;
+}
+
+function linearLayer(inputs: number, outputs: number): DenseLayer {
+  return { kind: "dense", inputs, outputs, activation: "linear" };
+}
