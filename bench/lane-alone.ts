@@ -3,6 +3,7 @@
 // its own, so that one fleet's memory is no other fleet's garbage.
 
 import type { Outgoing } from "../src/domain.ts";
+import { openThreadedEngine } from "../src/engine/threads/threaded-engine.ts";
 import type { OwnedPartition, StoredBatch, StoredRecord } from "../src/log/log.ts";
 import { createMemoryLog } from "../src/log/memory-log.ts";
 import { createLaneView, type PipelineParts, runLane } from "../src/pipeline.ts";
@@ -52,7 +53,8 @@ class LaneAlone {
       logger: silentLogger,
       metrics: createMetrics("bench"),
     };
-    const lane = new LaneAlone(series, await buildPipelineParts(log, surroundings));
+    const engine = await openThreadedEngine({ setup: { kind: "reference" }, threads: 1 });
+    const lane = new LaneAlone(series, await buildPipelineParts(log, engine, surroundings));
     await lane.#start();
     return lane;
   }
@@ -86,7 +88,7 @@ class LaneAlone {
   }
 
   #owned(onWaiting: () => void): OwnedPartition {
-    const { topic } = this.#parts.sink;
+    const { stateTopic, sink } = this.#parts;
     const nextInput = () =>
       new Promise<readonly StoredBatch[]>((resolve) => {
         this.#wake = resolve;
@@ -95,12 +97,12 @@ class LaneAlone {
     return {
       partition: 0,
       lost: new AbortController().signal,
-      restore: () => stored(this.#state),
+      restore: (table) => stored(table === stateTopic ? this.#state : []),
       async *batches() {
         for (;;) yield* await nextInput();
       },
       commit: async ({ records }) => {
-        for (const record of records) if (record.topic === topic) this.#forecasts++;
+        for (const record of records) if (record.topic === sink.topic) this.#forecasts++;
         if (--this.#left === 0) this.#settled();
       },
     };

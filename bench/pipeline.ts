@@ -1,20 +1,22 @@
 // `npm run bench:pipeline`: the figures of the pipeline on a real broker, all in one run. Prints them, and writes
-// docs/benchmarks.md unless the run is a quick one.
+// its part of docs/benchmarks.md unless the run is a quick one.
 //
 //   npm run bench:pipeline              about five minutes
 //   npm run bench:pipeline -- --quick   about one, too short to publish
 
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { openKafkaLog } from "../src/log/kafka/kafka-log.ts";
 import { systemClock } from "../src/runtime/clock.ts";
 import { silentLogger } from "../src/runtime/logging.ts";
-import { startBroker } from "../test/rig/kafka-broker.ts";
+import { type Broker, startBroker } from "../test/rig/kafka-broker.ts";
 import { measureGrowth } from "./growth.ts";
 import { measureLatency } from "./latency.ts";
 import { measureMemory } from "./memory.ts";
 import { measureRestore } from "./restore.ts";
 import { Cluster } from "./rig/cluster.ts";
 import { Fleet } from "./rig/fleet.ts";
-import { describeMachine, type Section, toMarkdown, writeReport } from "./rig/report.ts";
+import { describeMachine, type Section, toMarkdown, writePart } from "./rig/report.ts";
 import { namesOf, WorkerProcess } from "./rig/worker-process.ts";
 import { measureThroughput } from "./throughput.ts";
 
@@ -29,7 +31,7 @@ function add(...measured: readonly Section[]): void {
 }
 
 const broker = await startBroker();
-const machine = describeMachine(broker);
+const version = brokerVersion(broker);
 const cluster = await Cluster.connect(broker.bootstrap);
 
 await measureThroughputAndLatency();
@@ -39,7 +41,19 @@ add(...(await measureGrowth({ cluster, rounds: isQuick ? 1 : 5, observations: 50
 
 await cluster.close();
 await broker.stop();
-if (!isQuick) writeReport(sections, machine, new Date(systemClock.nowMs()).toISOString().slice(0, 10));
+if (!isQuick) {
+  writePart({
+    name: "pipeline",
+    title: "The pipeline",
+    command: "npm run bench:pipeline",
+    facts: {
+      Machine: describeMachine(),
+      Broker: `Kafka ${version}, one node, on the same machine`,
+      Date: new Date(systemClock.nowMs()).toISOString().slice(0, 10),
+    },
+    sections,
+  });
+}
 
 /** On one worker, which is warm by the time the latency is taken. */
 async function measureThroughputAndLatency(): Promise<void> {
@@ -63,4 +77,10 @@ async function measureThroughputAndLatency(): Promise<void> {
   add(await measureLatency({ cluster, log, worker: names, fleet, perSecond: 2_000, seconds }));
   await worker.stop();
   await log.close();
+}
+
+/** The broker tells it only in its log. */
+function brokerVersion({ dataDir }: Broker): string {
+  const log = readFileSync(join(dataDir, "..", "kafka.log"), "utf8");
+  return /Kafka version: (\S+)/.exec(log)?.[1] ?? "of unknown version";
 }

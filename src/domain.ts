@@ -5,7 +5,7 @@
 //   interval     the fixed step of a series' grid, an ISO 8601 duration
 //   slot         one place on that grid; it holds the value of one observation, or nothing
 //   τ (horizon)  how many steps ahead a forecast looks
-//   window       the last 2τ slots of a series, gaps filled: what a model sees
+//   window       the last slots of a series, gaps filled: what a model sees, 2τ of them unless it asks for others
 //   history      the longer past a worker keeps per series (60τ by default)
 //   season       the number of steps after which the series is expected to repeat
 //   origin       the time of the newest slot in a window; step h of a forecast lies h intervals after it
@@ -56,12 +56,13 @@ export interface Window {
   readonly channels: number;
   /**
    * The newest slots with their gaps filled, oldest first, channels of a step side by side. At most
-   * max(2τ, season) steps; shorter while the series is young or fresh after a gap too long to fill.
+   * max(2τ, season) steps, or as many as the series' model looks back on if those are more; shorter while the
+   * series is young or fresh after a gap too long to fill.
    */
   readonly values: Float64Array;
   /** How many unbroken steps (observed or filled) end at the origin, counted over the whole history. */
   readonly freshSteps: number;
-  /** Share of the last 2τ steps in `values` that was filled rather than observed. */
+  /** Share of the last 2τ steps in `values`, or of those the model looks back on, that was filled rather than observed. */
   readonly filledShare: number;
   /** Steps since the last forecast that got none of their own, because the worker was behind. */
   readonly skippedOrigins: number;

@@ -1,7 +1,7 @@
 // Builds the parts of the pipeline from the configuration: checks the topics, opens the formats, hands each
 // stage its slice. The only place where configuration and stages meet.
 
-import { createColdForecaster } from "./forecast/cold-forecaster.ts";
+import type { Engine } from "./engine/engine.ts";
 import { createForecastEncoder } from "./log/codec/forecast-codec.ts";
 import type { ObservationCodec } from "./log/codec/observation-codec.ts";
 import { createObservationCodec } from "./log/codec/observation-codecs.ts";
@@ -23,7 +23,11 @@ export interface Surroundings {
   readonly metrics: Metrics;
 }
 
-export async function buildPipelineParts(log: Log, surroundings: Surroundings): Promise<PipelineParts> {
+export async function buildPipelineParts(
+  log: Log,
+  engine: Engine,
+  surroundings: Surroundings,
+): Promise<PipelineParts> {
   const { config, clock, logger, metrics } = surroundings;
   const { topics, output, pipeline, limits, series } = config;
   const names = { ...topics, inputs: topics.inputs.map(({ topic }) => topic) };
@@ -41,7 +45,8 @@ export async function buildPipelineParts(log: Log, surroundings: Surroundings): 
       clock,
       metrics: metrics.source,
     },
-    forecaster: createColdForecaster(output.levels),
+    engine,
+    paths: config.engine.paths,
     sink: {
       topic: topics.forecasts,
       partitions: found.forecastPartitions,
@@ -51,6 +56,7 @@ export async function buildPipelineParts(log: Log, surroundings: Surroundings): 
     },
     registry,
     stateTopic: topics.state,
+    modelsTopic: topics.models,
     levels: output.levels,
     bufferedBatches: pipeline.bufferedBatches,
     settingsOf: seriesRules(series),

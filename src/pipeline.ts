@@ -1,13 +1,16 @@
 // The path of an observation, on one screen:
 //
 //   owned partition ─► source ─► window ─► forecast ─► encode ─► buffer ─► one transaction per batch
-//                                  ▲
-//                     restored from the state topic, before the first batch
+//                                  ▲          ▲
+//                     series and models, restored from their topics before the first batch
 //
 // One lane per owned partition; a lane lives as long as the ownership and takes nothing with it when it ends.
 
 import type { Outgoing, SeriesSettings } from "./domain.ts";
-import type { Forecaster } from "./forecast/cold-forecaster.ts";
+import type { Engine } from "./engine/engine.ts";
+import { createModelForecaster } from "./forecast/model-forecaster.ts";
+import { ModelStore, type Refusal } from "./forecast/model-store.ts";
+import { restoreModels } from "./forecast/restore-models.ts";
 import { toForecasts } from "./forecast/to-forecasts.ts";
 import { avroCodec } from "./log/codec/avro.ts";
 import type { SchemaRegistry } from "./log/codec/registry.ts";
@@ -28,11 +31,14 @@ import { toWindows, type WindowStageDeps } from "./window/to-windows.ts";
 
 export interface PipelineParts {
   readonly source: SourceParts;
-  readonly forecaster: Forecaster;
+  readonly engine: Engine;
+  /** Sample paths behind a model's forecast. */
+  readonly paths: number;
   readonly sink: SinkParts;
   /** Null when no topic needs one. */
   readonly registry: SchemaRegistry | null;
   readonly stateTopic: string;
+  readonly modelsTopic: string;
   readonly levels: readonly number[];
   readonly bufferedBatches: number;
   readonly settingsOf: (seriesId: string) => SeriesSettings;
@@ -45,22 +51,35 @@ export interface PipelineParts {
 export interface LaneView {
   readonly partition: number;
   readonly store: SeriesStore;
+  readonly models: ModelStore;
   isRestored: boolean;
   bufferedBatches: number;
 }
 
-export function createLaneView(partition: number, { settingsOf }: PipelineParts): LaneView {
-  return { partition, store: new SeriesStore(settingsOf), isRestored: false, bufferedBatches: 0 };
+export function createLaneView(partition: number, { settingsOf, engine }: PipelineParts): LaneView {
+  const models = new ModelStore({ settingsOf, release: (model) => engine.release(model) });
+  return { partition, store: new SeriesStore(settingsOf), models, isRestored: false, bufferedBatches: 0 };
 }
 
 const stateCodec = avroCodec("StateBlock");
 
 /** Works through one owned partition until it is lost or the worker stops. */
 export async function runLane(owned: OwnedPartition, parts: PipelineParts, view: LaneView): Promise<void> {
-  await restoreLane(owned, parts, view);
+  try {
+    await restoreLane(owned, parts, view);
+    await work(owned, parts, view);
+  } finally {
+    view.models.clear();
+  }
+}
+
+async function work(owned: OwnedPartition, parts: PipelineParts, view: LaneView): Promise<void> {
+  const { models } = view;
+  const { metrics } = parts;
   const observations = toObservations(owned, parts.source);
-  const windows = toWindows(observations, view.store, windowDeps(parts));
-  const forecasts = toForecasts(windows, parts.forecaster, parts.metrics.forecast);
+  const windows = toWindows(observations, view.store, windowDeps(parts, models));
+  const forecaster = createModelForecaster({ ...parts, models, metrics: metrics.models });
+  const forecasts = toForecasts(windows, forecaster, metrics.forecast);
   const records = encodeForecasts(forecasts, parts.sink);
   const computed = ahead(records, {
     depth: parts.bufferedBatches,
@@ -74,11 +93,14 @@ export async function runLane(owned: OwnedPartition, parts: PipelineParts, view:
 }
 
 async function restoreLane(owned: OwnedPartition, parts: PipelineParts, view: LaneView): Promise<void> {
-  const { clock, logger, metrics, stateTopic } = parts;
+  const { clock, logger, metrics, stateTopic, modelsTopic } = parts;
   const startedMs = clock.nowMs();
   const decode = (value: Buffer, key: string) =>
     decodeBlock(value, `${key} in partition ${owned.partition} of ${stateTopic}`);
-  const restored = await restoreStore(view.store, owned.restore(stateTopic), decode);
+  const [restored, refusals] = await Promise.all([
+    restoreStore(view.store, owned.restore(stateTopic), decode),
+    restoreModels(view.models, owned.restore(modelsTopic)),
+  ]);
   const tookMs = clock.nowMs() - startedMs;
   view.isRestored = true;
   metrics.restored(restored.blocks, tookMs / 1000);
@@ -86,8 +108,24 @@ async function restoreLane(owned: OwnedPartition, parts: PipelineParts, view: La
     metrics.window.resetSeries("interval");
     logger.warn(change, "series starts anew, its configured interval changed");
   }
+  tellRefusals(owned.partition, refusals, parts);
   const { blocks, series } = restored;
-  logger.info({ partition: owned.partition, series, blocks, tookMs }, "partition restored");
+  const models = view.models.size;
+  logger.info({ partition: owned.partition, series, blocks, models, tookMs }, "partition restored");
+}
+
+/** One line per reason: a changed horizon may refuse the models of a whole fleet. */
+function tellRefusals(
+  partition: number,
+  refusals: readonly Refusal[],
+  { metrics, logger }: PipelineParts,
+): void {
+  for (const reason of new Set(refusals.map((refusal) => refusal.reason))) {
+    const alike = refusals.filter((refusal) => refusal.reason === reason);
+    metrics.models.refused(reason, alike.length);
+    const [{ modelKey, detail }] = alike;
+    logger.warn({ partition, reason, models: alike.length, modelKey, detail }, "models cannot serve");
+  }
 }
 
 function decodeBlock(value: Buffer, place: string): StateBlockRecord {
@@ -98,15 +136,13 @@ function decodeBlock(value: Buffer, place: string): StateBlockRecord {
   }
 }
 
-function windowDeps({
-  source,
-  stateTopic,
-  levels,
-  metrics,
-  logger,
-}: PipelineParts): WindowStageDeps<Arrival> {
+function windowDeps(
+  { source, stateTopic, levels, metrics, logger }: PipelineParts,
+  models: ModelStore,
+): WindowStageDeps<Arrival> {
   return {
     levels,
+    modelStepsOf: (seriesId) => models.modelStepsOf(seriesId),
     metrics: metrics.window,
     encodeBlock: (block: StateBlockRecord, partition): Outgoing => ({
       topic: stateTopic,

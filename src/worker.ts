@@ -1,9 +1,11 @@
 // A worker: the pipeline on a log, its HTTP pages, and its life from start to stop.
 //
-// Start: HTTP first, so that a worker that cannot start says why; then topics, formats, group. A broker that
-// does not answer is waited for. Stop goes upstream to downstream: lanes drain and settle, the group is left,
-// the log is closed, HTTP last. Three quarters of the grace period are gentle, the rest is force.
+// Start: HTTP first, so that a worker that cannot start says why; then engine, topics, formats, group. A broker
+// that does not answer is waited for. Stop goes upstream to downstream: lanes drain and settle, the group is left,
+// engine and log are closed, HTTP last. Three quarters of the grace period are gentle, the rest is force.
 
+import { chooseEngine } from "./engine/choose-engine.ts";
+import type { Engine } from "./engine/engine.ts";
 import type { SchemaRegistry } from "./log/codec/registry.ts";
 import type { Log, Membership } from "./log/log.ts";
 import { createLaneView, type LaneView, type PipelineParts, runLane } from "./pipeline.ts";
@@ -16,6 +18,8 @@ import { backoff, fired, settlesWithin } from "./runtime/waiting.ts";
 
 export interface WorkerParts extends Surroundings {
   readonly openLog: () => Promise<Log>;
+  /** What runs the models; by default what the configuration asks for. */
+  readonly openEngine?: () => Promise<Engine>;
   /** Pages beside the worker's own. */
   readonly routes?: Routes;
 }
@@ -34,6 +38,7 @@ export class Worker {
   readonly #laneByPartition = new Map<number, LaneView>();
   readonly #stopping = new AbortController();
   #http: HttpServer | undefined;
+  #engine: Engine | undefined;
   #log: Log | undefined;
   #registry: SchemaRegistry | null = null;
   #membership: Membership | undefined;
@@ -55,6 +60,8 @@ export class Worker {
     const { state } = this.#lifecycle;
     if (state === "starting" || state === "joining") return notReady(this.#trouble);
     if (state !== "running") return notReady(state);
+    const broken = this.#engine?.status().trouble ?? null;
+    if (broken !== null) return notReady(broken);
     const membership = this.#membership?.status();
     if (membership === undefined || !membership.isJoined) return notReady("joining the group");
     if (membership.outage !== null) return notReady(`the log does not answer: ${membership.outage}`);
@@ -96,9 +103,10 @@ export class Worker {
 
   async #run(): Promise<void> {
     const { signal } = this.#stopping;
+    const engine = await this.#openEngine();
     const log = await this.#retry(this.#parts.openLog);
     this.#log = log;
-    const parts = await this.#retry(() => buildPipelineParts(log, this.#parts));
+    const parts = await this.#retry(() => buildPipelineParts(log, engine, this.#parts));
     this.#registry = parts.registry;
     signal.throwIfAborted();
     this.#lifecycle.move("joining");
@@ -106,6 +114,15 @@ export class Worker {
     signal.throwIfAborted();
     this.#lifecycle.move("running");
     await this.#membership.done;
+  }
+
+  async #openEngine(): Promise<Engine> {
+    const { config, logger, openEngine = () => chooseEngine(config.engine, logger) } = this.#parts;
+    const engine = await openEngine();
+    if (this.#stopping.signal.aborted)
+      await engine.close(); // Nobody waits for it any more.
+    else this.#engine = engine;
+    return engine;
   }
 
   /** Tries again for as long as the failure is one that passes and nobody asked to stop. */
@@ -182,6 +199,7 @@ export class Worker {
     try {
       await this.#membership?.stop(graceMs);
     } finally {
+      await this.#engine?.close();
       await this.#log?.close();
       await this.#http?.close();
     }
@@ -194,7 +212,11 @@ export class Worker {
         return { status: 200, contentType, body };
       },
       // Alive as long as it answers: a lost broker or a long restore is no reason to be restarted.
-      "/healthz": () => text(this.#lifecycle.state === "failed" ? 503 : 200, this.#lifecycle.state),
+      "/healthz": () => {
+        const { state } = this.#lifecycle;
+        const broken = this.#engine?.status().trouble ?? null;
+        return text(state === "failed" || broken !== null ? 503 : 200, broken ?? state);
+      },
       "/readyz": () => {
         const { isReady, reason } = this.status();
         return text(isReady ? 200 : 503, reason);
@@ -204,6 +226,7 @@ export class Worker {
   }
 
   #facts(): WorkerFacts {
+    const engine = this.#engine;
     const lanes = [...this.#laneByPartition.values()];
     const membership = this.#membership?.status();
     return {
@@ -212,6 +235,8 @@ export class Worker {
       series: lanes.reduce((sum, lane) => sum + lane.store.size, 0),
       lag: membership?.lag ?? 0,
       bufferedBatches: lanes.reduce((sum, lane) => sum + lane.bufferedBatches, 0),
+      models: lanes.reduce((sum, lane) => sum + lane.models.size, 0),
+      engine: engine === undefined ? null : { ...engine.description, ...engine.status() },
     };
   }
 }

@@ -6,9 +6,11 @@
 
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
+import { isCi } from "./rig/ci.ts";
 import { sharedBrokerVariable, startBroker } from "./rig/kafka-broker.ts";
-import { isCi, missingParts } from "./rig/parts.ts";
+import { missingParts } from "./rig/parts.ts";
 import { compiledTests, filesBelow, projectRoot } from "./rig/project.ts";
+import { missingTensorFlow } from "./rig/tensorflow.ts";
 import { TestSuite } from "./rig/test-suite.ts";
 
 const args = process.argv.slice(2);
@@ -30,9 +32,19 @@ const suite = new TestSuite({ fileTimeoutMs: 5 * 60_000 });
 const notes: string[] = [];
 
 if (nameParts.length === 0) suite.addCheck("lint", lint());
+await provideTensorFlow();
 await suite.runFiles(quick, 2);
 if (onBroker.length > 0) await runOnBroker(onBroker);
 process.exitCode = (await suite.finish(notes)) ? 0 : 1;
+
+/** Once, before any file asks for it: fetching takes longer than a test may. */
+async function provideTensorFlow(): Promise<void> {
+  const isWanted = selected.some((path) => path.includes("tensorflow"));
+  const missing = isWanted ? await missingTensorFlow() : null;
+  if (missing === null) return;
+  if (isCi) suite.addProblem(missing);
+  else notes.push(`SKIPPED the tests on native TensorFlow: ${missing}`);
+}
 
 async function runOnBroker(files: readonly string[]): Promise<void> {
   const missing = missingParts();

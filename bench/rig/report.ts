@@ -1,9 +1,9 @@
-// What the benches say: sections of prose and one table each, printed and written to docs/benchmarks.md.
+// What the benches say: sections of prose and one table each, printed and written to docs/benchmarks.md, where each
+// bench has a part of its own between two markers.
 
-import { readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { cpus, totalmem } from "node:os";
 import { join } from "node:path";
-import type { Broker } from "../../test/rig/kafka-broker.ts";
 import { projectRoot } from "../../test/rig/project.ts";
 
 export interface Section {
@@ -16,18 +16,29 @@ export interface Section {
   readonly outcome?: string;
 }
 
-export interface Machine {
-  readonly cpu: string;
-  readonly broker: string;
+/** What one bench writes: its own part of the page, and no other. */
+export interface Part {
+  /** Names the markers around it. */
+  readonly name: string;
+  readonly title: string;
+  /** What writes it. */
+  readonly command: string;
+  /** What the figures depend on, by name: the machine, the versions, the date. */
+  readonly facts: Readonly<Record<string, string>>;
+  readonly sections: readonly Section[];
 }
 
-export function describeMachine(broker: Broker): Machine {
+const head = `# Benchmarks
+
+Every part is written by the command it names; run that again rather than edit this page. The figures of a part are of
+one run on one machine, which is shared and noisy: what is compared ran in turns, figures are medians with the range in
+brackets, and only ratios within a run mean anything elsewhere.
+`;
+
+export function describeMachine(): string {
   const cores = cpus();
   const memoryGib = Math.round(totalmem() / 2 ** 30);
-  return {
-    cpu: `${cores.length} × ${cores[0]?.model.trim()}, ${memoryGib} GiB, Node ${process.versions.node}`,
-    broker: `Kafka ${brokerVersion(broker)}, one node, on the same machine`,
-  };
+  return `${cores.length} × ${cores[0]?.model.trim()}, ${memoryGib} GiB, Node ${process.versions.node}`;
 }
 
 export function toMarkdown(section: Section): string {
@@ -39,22 +50,29 @@ export function toMarkdown(section: Section): string {
   const rule = `| ${widths.map((width, i) => (i === 0 ? "-".repeat(width) : `${"-".repeat(width - 1)}:`)).join(" | ")} |`;
   const table = [line(section.columns), rule, ...section.rows.map(line)].join("\n");
   const outcome = section.outcome === undefined ? "" : `\n${section.outcome}\n`;
-  return `## ${section.title}\n\n${section.method}\n\n${table}\n${outcome}`;
+  return `### ${section.title}\n\n${section.method}\n\n${table}\n${outcome}`;
 }
 
-export function writeReport(sections: readonly Section[], machine: Machine, date: string): void {
-  const head = `# Benchmarks
+export function writePart(part: Part): void {
+  const path = join(projectRoot, "docs", "benchmarks.md");
+  writeFileSync(path, putPart(existsSync(path) ? readFileSync(path, "utf8") : head, part));
+}
 
-Written by \`npm run bench:pipeline\`; run it again rather than edit this page. All figures are of one run on one machine,
-which is shared and noisy: what is compared ran in turns, figures are medians with the range in brackets, and only
-ratios within a run mean anything elsewhere.
-
-- Machine: ${machine.cpu}
-- Broker: ${machine.broker}
-- Date: ${date}
-`;
-  const text = [head, ...sections.map(toMarkdown)].join("\n");
-  writeFileSync(join(projectRoot, "docs", "benchmarks.md"), text);
+/** The page with the part in its old place, or at the end when it is new; the other parts stay as they are. */
+export function putPart(page: string, part: Part): string {
+  const begin = `<!-- ${part.name}: begin -->`;
+  const end = `<!-- ${part.name}: end -->`;
+  const facts = Object.entries(part.facts).map(([name, fact]) => `- ${name}: ${fact}`);
+  const intro = [`## ${part.title}`, "", `Written by \`${part.command}\`.`, "", ...facts, ""].join("\n");
+  const text = [begin, [intro, ...part.sections.map(toMarkdown)].join("\n") + end, ""].join("\n");
+  const [beginAt, endAt] = [page.indexOf(begin), page.indexOf(end)];
+  if (beginAt < 0 !== endAt < 0 || endAt < beginAt) {
+    throw new Error(
+      `docs/benchmarks.md has only one of the markers "${begin}" and "${end}", or in the wrong order`,
+    );
+  }
+  if (beginAt < 0) return `${page.trimEnd()}\n\n${text}`;
+  return page.slice(0, beginAt) + text + page.slice(endAt + end.length + 1);
 }
 
 export function median(values: readonly number[]): number {
@@ -80,10 +98,4 @@ export function whole(value: number): string {
 
 export function decimals(digits: number): (value: number) => string {
   return (value) => value.toFixed(digits);
-}
-
-/** The broker tells it only in its log. */
-function brokerVersion({ dataDir }: Broker): string {
-  const log = readFileSync(join(dataDir, "..", "kafka.log"), "utf8");
-  return /Kafka version: (\S+)/.exec(log)?.[1] ?? "of unknown version";
 }

@@ -4,6 +4,7 @@
 import type { TrainingSet } from "../models/forecastnet/framing.ts";
 import type { ForecastNetModel } from "../models/forecastnet/model.ts";
 import type { ForecastNetSpec } from "../models/forecastnet/spec.ts";
+import type { ForecastnetError } from "../runtime/errors.ts";
 import type { Criterion, Derivatives } from "./executor.ts";
 
 export interface ForecastTask {
@@ -30,6 +31,9 @@ export interface Distribution {
   /** [target][step][path]; null unless asked for. */
   readonly paths: Float64Array | null;
 }
+
+/** What became of one task: a model or window that does not fit costs its own forecast and no other. */
+export type ForecastAnswer = Distribution | ForecastnetError;
 
 export interface FitOptions {
   readonly seed: number;
@@ -91,9 +95,22 @@ export interface EngineDescription {
   readonly detail: string;
 }
 
+/** What is read off an engine at each scrape. */
+export interface EngineStatus {
+  /** Null while it works; otherwise why it can do nothing more. */
+  readonly trouble: string | null;
+  readonly residentModels: number;
+  readonly residentBytes: number;
+  /** Forecasts, and nets to train, that nobody works on yet. */
+  readonly waitingForecasts: number;
+  readonly waitingFits: number;
+}
+
 export interface Engine {
   readonly description: EngineDescription;
-  forecast(tasks: readonly ForecastTask[], options: ForecastOptions): Promise<readonly Distribution[]>;
+  status(): EngineStatus;
+  /** One answer per task, in their order. Rejects with ENGINE_FAILED only, when the engine itself is broken. */
+  forecast(tasks: readonly ForecastTask[], options: ForecastOptions): Promise<readonly ForecastAnswer[]>;
   fit(tasks: readonly FitTask[], control?: FitControl): Promise<readonly FitResult[]>;
   differentiate(spec: ForecastNetSpec, weights: Float32Array, rows: TrainingSet): Promise<Derivatives>;
   /** A replaced model will not be asked for again: whatever is kept for it may go. */

@@ -4,24 +4,25 @@
 import type { Forecast, Window } from "../domain.ts";
 import type { BaselineForecast } from "../models/baseline.ts";
 import { forecastCold } from "../models/cold.ts";
-
-/** Turns windows into forecasts; a window nothing can be said about yields none. */
-export interface Forecaster {
-  forecast(windows: readonly Window[]): readonly Forecast[] | Promise<readonly Forecast[]>;
-}
+import { type Forecaster, forecastId } from "./forecaster.ts";
 
 export function createColdForecaster(levels: readonly number[]): Forecaster {
   return {
     forecast: (windows) => {
       const forecasts: Forecast[] = [];
       for (const window of windows) {
-        const distribution = forecastCold(window, levels);
-        if (distribution === null) continue;
-        forecasts.push(toForecast(window, distribution));
+        const forecast = coldForecastOf(window, levels);
+        if (forecast !== null) forecasts.push(forecast);
       }
       return forecasts;
     },
   };
+}
+
+/** Null when nothing can be said about the window yet. */
+export function coldForecastOf(window: Window, levels: readonly number[]): Forecast | null {
+  const distribution = forecastCold(window, levels);
+  return distribution === null ? null : toForecast(window, distribution);
 }
 
 /** Field by field, for speed: this runs for every forecast of a fleet, and spreading an object is slow. */
@@ -47,9 +48,4 @@ function toForecast(window: Window, distribution: BaselineForecast): Forecast {
     freshSteps: window.freshSteps,
     skippedOrigins: window.skippedOrigins,
   };
-}
-
-/** A function of series, origin and model version, so that a replay cannot invent a second one. */
-function forecastId(seriesId: string, originMs: number, modelVersion: string): string {
-  return `${seriesId}@${originMs}/${modelVersion}`;
 }

@@ -2,7 +2,7 @@
 
 import type { Batch, Forecast, Window } from "../domain.ts";
 import type { ForecastMetrics } from "../runtime/metrics.ts";
-import type { Forecaster } from "./cold-forecaster.ts";
+import type { Forecaster } from "./forecaster.ts";
 
 /** Yields, for each batch, the forecasts of its windows. A batch without windows still flows on to be settled. */
 export async function* toForecasts(

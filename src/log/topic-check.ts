@@ -11,6 +11,7 @@ export interface TopicNames {
   readonly inputs: readonly string[];
   readonly forecasts: string;
   readonly state: string;
+  readonly models: string;
   readonly deadLetters: string;
 }
 
@@ -34,7 +35,8 @@ export async function checkTopics(log: Log, names: TopicNames, mayCreate: boolea
   const partitions = Math.max(...[...inputs.values()].map((facts) => facts.partitions));
   const ours: readonly TopicSpec[] = [
     { topic: names.forecasts, partitions, compacted: false },
-    { topic: names.state, partitions, compacted: true, settings: stateSettings },
+    { topic: names.state, partitions, compacted: true, settings: tableSettings },
+    { topic: names.models, partitions, compacted: true, settings: tableSettings },
     { topic: names.deadLetters, partitions, compacted: false, settings: largeRecords },
   ];
   const found = mayCreate
@@ -45,7 +47,9 @@ export async function checkTopics(log: Log, names: TopicNames, mayCreate: boolea
       );
   const problems = [
     ...ours.filter(({ topic }) => !found.has(topic)).map(describeMissing),
-    ...problemsOfState(found.get(names.state), partitions, names.inputs),
+    ...[names.state, names.models].flatMap((table) =>
+      problemsOfTable(found.get(table), partitions, names.inputs),
+    ),
   ];
   if (problems.length > 0) {
     const code = found.size < ours.length ? "TOPIC_MISSING" : "TOPIC_UNFIT";
@@ -60,7 +64,7 @@ export async function checkTopics(log: Log, names: TopicNames, mayCreate: boolea
 
 const largeRecords = { "max.message.bytes": String(OUR_MAX_MESSAGE_BYTES) };
 // Small segments: a restore reads what compaction has not yet removed.
-const stateSettings = {
+const tableSettings = {
   ...largeRecords,
   "segment.bytes": String(64 * 1024 * 1024),
   "min.cleanable.dirty.ratio": "0.1",
@@ -84,7 +88,7 @@ function describeMissing({ topic, partitions, compacted }: TopicSpec): string {
   return `topic ${topic} does not exist: create it (${partitions} partitions${policy}) or set kafka.createTopics`;
 }
 
-function problemsOfState(
+function problemsOfTable(
   facts: TopicFacts | undefined,
   partitions: number,
   inputs: readonly string[],

@@ -106,8 +106,11 @@ export class Series {
     this.markChanged(blockOf(this.lastForecastSlot));
   }
 
-  /** The window at the newest slot. `levels` are those of the error quantiles. */
-  takeWindow(levels: readonly number[], skippedOrigins = 0): Window {
+  /**
+   * The window at the newest slot. `levels` are those of the error quantiles; `modelSteps` is how far the series'
+   * model looks back, 0 without one.
+   */
+  takeWindow(levels: readonly number[], skippedOrigins = 0, modelSteps = 0): Window {
     const track = this.#track;
     if (track === null) {
       throw new Error(`series "${this.seriesId}" has no grid yet: take windows after a push advanced it`);
@@ -117,12 +120,12 @@ export class Series {
     const { horizon, season } = settings;
     const origin = grid.newestSlot;
     const freshSteps = track.run.steps();
-    const steps = Math.min(freshSteps, Math.max(2 * horizon, season));
+    const steps = Math.min(freshSteps, Math.max(2 * horizon, season, modelSteps));
     const values = cutValues(steps * grid.channels);
     const gaps = grid.copy(origin - steps + 1, steps, values);
     let filledShare = 0;
     if (gaps > 0) {
-      filledShare = shareOfGaps(values, grid.channels, Math.min(steps, 2 * horizon));
+      filledShare = shareOfGaps(values, grid.channels, Math.min(steps, modelSteps || 2 * horizon));
       fillGaps(values, grid, origin - steps + 1, settings);
     }
     return {

@@ -11,6 +11,8 @@ import type { SeriesStore } from "./series-store.ts";
 export interface WindowStageDeps<T extends Observation> {
   /** Levels of the quantiles that forecasts state. */
   readonly levels: readonly number[];
+  /** How many steps a series' model looks back on; 0 without one. */
+  readonly modelStepsOf: (seriesId: string) => number;
   readonly metrics: WindowMetrics;
   readonly encodeBlock: (block: StateBlockRecord, partition: number) => Outgoing;
   /** Makes the dead letter of an observation that decoded well but does not fit its series. */
@@ -58,11 +60,11 @@ function advance<T extends Observation>(
     if ((outcome !== "advanced" && outcome !== "interval-found") || !series.isDue()) continue;
     series.markForecast();
     if (batch.isBehind) dueOriginsBySeries.set(series, (dueOriginsBySeries.get(series) ?? 0) + 1);
-    else windows.push(series.takeWindow(deps.levels));
+    else windows.push(series.takeWindow(deps.levels, 0, deps.modelStepsOf(series.seriesId)));
   }
   for (const [series, dueOrigins] of dueOriginsBySeries) {
     series.markForecast();
-    windows.push(series.takeWindow(deps.levels, dueOrigins - 1));
+    windows.push(series.takeWindow(deps.levels, dueOrigins - 1, deps.modelStepsOf(series.seriesId)));
     if (dueOrigins > 1) deps.metrics.skippedOrigins(dueOrigins - 1);
   }
   for (const [outcome, count] of countByOutcome) deps.metrics.observations(outcome, count);

@@ -47,7 +47,8 @@ tellStory(
     config: (name) => ({
       topics: {
         inputs: [{ topic: `${name}-sensors` }, { topic: `${name}-json`, format: "json" }],
-        ...{ forecasts: `${name}-forecasts`, state: `${name}-state`, deadLetters: `${name}-dead-letters` },
+        ...{ forecasts: `${name}-forecasts`, state: `${name}-state`, models: `${name}-models` },
+        deadLetters: `${name}-dead-letters`,
       },
       limits: { recordBytes: maxRecordBytes },
     }),

@@ -75,7 +75,8 @@ tellStory(
       output: { format: "confluent" },
       topics: {
         inputs: [{ topic: `${name}-sensors`, format: "confluent" }],
-        ...{ forecasts: `${name}-forecasts`, state: `${name}-state`, deadLetters: `${name}-dead-letters` },
+        ...{ forecasts: `${name}-forecasts`, state: `${name}-state`, models: `${name}-models` },
+        deadLetters: `${name}-dead-letters`,
       },
     }),
   }),

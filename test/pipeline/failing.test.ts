@@ -78,6 +78,7 @@ describe("a worker does not start", () => {
     const message = [
       "topic forecasts does not exist: create it (1 partitions) or set kafka.createTopics",
       "topic forecastnet.state does not exist: create it (1 partitions, cleanup.policy=compact) or set kafka.createTopics",
+      "topic forecastnet.models does not exist: create it (1 partitions, cleanup.policy=compact) or set kafka.createTopics",
       "topic forecastnet.dead-letters does not exist: create it (1 partitions) or set kafka.createTopics",
     ].join("; ");
     await assert.rejects(fleet.worker.done, { code: "TOPIC_MISSING", message });

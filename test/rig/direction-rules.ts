@@ -69,6 +69,8 @@ interface Door {
 const packageDoors: Readonly<Record<string, Door>> = {
   kafkajs: { home: /^src\/log\//, homeName: "src/log/" },
   avsc: { home: /^src\/log\//, homeName: "src/log/" },
+  "@tensorflow/tfjs": { home: /^src\/engine\/tensorflow\//, homeName: "src/engine/tensorflow/" },
+  "@tensorflow/tfjs-node-gpu": { home: /^src\/engine\/tensorflow\//, homeName: "src/engine/tensorflow/" },
   "prom-client": { home: /^src\/runtime\/metrics\.ts$/, homeName: "src/runtime/metrics.ts" },
   pino: { home: /^src\/runtime\/logging\.ts$/, homeName: "src/runtime/logging.ts" },
   convict: { home: /^src\/runtime\/config\b/, homeName: "src/runtime/config" },

@@ -4,19 +4,21 @@
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { delimiter, join } from "node:path";
+import { installPackages } from "./apt-packages.ts";
 
 const oldestJava = 17;
 const packages = ["default-jre-headless", "maven"];
 
-/** True where a test may not be skipped for want of a part. */
-export const isCi = process.env.CI === "true";
-
 let known: string | null | undefined;
+let hasTriedInstall = false;
 
 /** Null when a real broker can run here; otherwise one sentence that says what to install. */
 export function missingParts(): string | null {
   if (known === undefined) known = findMissing();
-  if (known !== null && installParts()) known = findMissing();
+  if (known !== null && !hasTriedInstall) {
+    hasTriedInstall = true;
+    if (installPackages(packages)) known = findMissing();
+  }
   return known;
 }
 
@@ -40,28 +42,4 @@ function javaVersion(): number | null {
 function isOnPath(command: string): boolean {
   const folders = (process.env.PATH ?? "").split(delimiter);
   return folders.some((folder) => existsSync(join(folder, command)));
-}
-
-let hasTriedInstall = false;
-
-/** Only in CI or as root: nobody else's machine is changed by running the tests. True when it was tried. */
-function installParts(): boolean {
-  const isRoot = process.getuid?.() === 0;
-  if (hasTriedInstall || !isOnPath("apt-get") || !(isRoot || isCi)) return false;
-  hasTriedInstall = true;
-  process.stderr.write(`Installing ${packages.join(" and ")} with apt-get, once.\n`);
-  const install = ["apt-get", "install", "-qq", "-y", "--no-install-recommends", ...packages];
-  if (!runAsRoot(install, isRoot)) {
-    // The package lists of a fresh image are empty or old.
-    runAsRoot(["apt-get", "update", "-qq"], isRoot);
-    runAsRoot(install, isRoot);
-  }
-  return true;
-}
-
-function runAsRoot(command: readonly string[], isRoot: boolean): boolean {
-  const [file, ...args] = isRoot ? command : ["sudo", "-n", ...command];
-  const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive" };
-  const { status } = spawnSync(file as string, args, { env, stdio: ["ignore", "ignore", "inherit"] });
-  return status === 0;
 }

@@ -1,4 +1,32 @@
-// Raw windows to framed ones and back.
+// Raw windows into the net's units and back, one window at its origin or all windows of a history.
+//
+// Legend: L input steps, τ steps ahead, v raw values. For each channel of a window
+//   level a   none: the scaler's offset; mean: of the L values; season: of the last season; last: the last value
+//   scale b   none: the scaler's scale; deviation: the standard deviation of the L values, but no less than
+//             FLATTEST of the scaler's scale: a window flatter than that would blow up noise, and the first
+//             value that leaves it would be a target of thousands
+//   input     (v − a) / b
+//   output    v = o + b·net, where o is the level, or with a seasonal shortcut the value one season before the
+//             step; beyond a season the last season of the window goes on repeating
+// The scaler is folded into a, b and o: net units ↔ raw units is one step.
+
+import { ForecastnetError } from "../../runtime/errors.ts";
+import type { Scaler } from "./model.ts";
+import type { StepRange } from "./scaler.ts";
+import type { ForecastNetSpec } from "./spec.ts";
+
+/** One hundredth of the training range; the flattest windows of real sensors measured about four. */
+const FLATTEST = 0.01;
+
+/** A window in the net's units, and the way back: raw = offset + scale × net. */
+export interface FramedWindow {
+  /** [step][channel] */
+  readonly window: Float32Array;
+  /** [target][step], in raw units. */
+  readonly offset: Float64Array;
+  /** [target], in raw units. */
+  readonly scale: Float64Array;
+}
 
 /** Framed windows and what came after them. */
 export interface TrainingSet {
@@ -7,4 +35,198 @@ export interface TrainingSet {
   readonly windows: Float32Array;
   /** [row][step][target] */
   readonly targets: Float32Array;
+}
+
+/** A training set cut from a history. */
+export interface FramedHistory extends TrainingSet {
+  /** Of each row the step of its first target; the window is the L steps before it. */
+  readonly origins: Int32Array;
+}
+
+export function emptyFrame({ inputLength, channels, targets, horizon }: ForecastNetSpec): FramedWindow {
+  return {
+    window: new Float32Array(inputLength * channels),
+    offset: new Float64Array(targets.length * horizon),
+    scale: new Float64Array(targets.length),
+  };
+}
+
+/** Frames the last L steps of a window; `where` names the model in an error. */
+export function frameWindow(
+  spec: ForecastNetSpec,
+  scaler: Scaler,
+  window: Float64Array,
+  where = "the model",
+): FramedWindow {
+  const frame = emptyFrame(spec);
+  frameInto(frame, spec, scaler, window, where);
+  return frame;
+}
+
+/** The same into arrays that are there already. */
+export function frameInto(
+  frame: FramedWindow,
+  spec: ForecastNetSpec,
+  scaler: Scaler,
+  window: Float64Array,
+  where: string,
+): void {
+  const steps = window.length / spec.channels;
+  if (!Number.isInteger(steps) || steps < spec.inputLength) {
+    throw unfit(where, "window", lengthProblem(spec, window.length));
+  }
+  if (!frameBefore(frame, spec, scaler, window, steps)) {
+    throw unfit(where, "window", valueProblem(spec, window, steps));
+  }
+}
+
+/**
+ * All rows whose targets lie inside the range. Their windows may reach back before it: at a validation origin the
+ * past is known. Left out are rows with a missing value in the window, or in a target channel after it.
+ */
+export function frameHistory(
+  spec: ForecastNetSpec,
+  scaler: Scaler,
+  history: Float64Array,
+  range: StepRange,
+): FramedHistory {
+  const { inputLength, horizon, channels, targets } = spec;
+  const first = Math.max(range.from, inputLength);
+  const last = Math.min(range.to, Math.floor(history.length / channels)) - horizon;
+  const most = Math.max(0, last - first + 1);
+  const rowTargets = horizon * targets.length;
+  const set = {
+    windows: new Float32Array(most * inputLength * channels),
+    targets: new Float32Array(most * rowTargets),
+    origins: new Int32Array(most),
+  };
+  const frame = emptyFrame(spec);
+  let count = 0;
+  for (let origin = first; origin <= last; origin++) {
+    const row = set.targets.subarray(count * rowTargets, (count + 1) * rowTargets);
+    if (!frameBefore(frame, spec, scaler, history, origin)) continue;
+    if (!frameTargets(row, frame, spec, history, origin)) continue;
+    set.windows.set(frame.window, count * frame.window.length);
+    set.origins[count++] = origin;
+  }
+  return {
+    count,
+    windows: set.windows.slice(0, count * frame.window.length),
+    targets: set.targets.slice(0, count * rowTargets),
+    origins: set.origins.slice(0, count),
+  };
+}
+
+/** Frames the L steps before `end`; false when one of them is no number that the net could read. */
+function frameBefore(
+  frame: FramedWindow,
+  spec: ForecastNetSpec,
+  scaler: Scaler,
+  values: Float64Array,
+  end: number,
+): boolean {
+  const { channels, inputLength } = spec;
+  const start = end - inputLength;
+  for (let c = 0; c < channels; c++) {
+    const level = levelOf(spec, scaler, values, end, c);
+    const scale = scaleOf(spec, scaler, values, end, c);
+    for (let t = 0; t < inputLength; t++) {
+      const at = t * channels + c;
+      frame.window[at] = (values[start * channels + at] - level) / scale;
+      // Asked of the single-precision number: a value may be finite and still too large for the net.
+      if (!Number.isFinite(frame.window[at])) return false;
+    }
+    const k = spec.targets.indexOf(c);
+    if (k >= 0) placeTarget(frame, spec, k, { level, scale, values, end });
+  }
+  return true;
+}
+
+function placeTarget(
+  frame: FramedWindow,
+  { horizon, channels, targets, framing: { season } }: ForecastNetSpec,
+  k: number,
+  channel: { level: number; scale: number; values: Float64Array; end: number },
+): void {
+  const { level, scale, values, end } = channel;
+  frame.scale[k] = scale;
+  for (let h = 0; h < horizon; h++) {
+    frame.offset[k * horizon + h] =
+      season === null ? level : values[(end - season + (h % season)) * channels + targets[k]];
+  }
+}
+
+function levelOf(
+  { framing, inputLength, channels }: ForecastNetSpec,
+  scaler: Scaler,
+  values: Float64Array,
+  end: number,
+  channel: number,
+): number {
+  if (framing.level === "none") return scaler.offset[channel];
+  if (framing.level === "last") return values[(end - 1) * channels + channel];
+  const steps = framing.level === "season" ? (framing.season ?? inputLength) : inputLength;
+  return meanOf(values, channels, channel, { from: end - steps, to: end });
+}
+
+function scaleOf(
+  { framing, inputLength, channels }: ForecastNetSpec,
+  scaler: Scaler,
+  values: Float64Array,
+  end: number,
+  channel: number,
+): number {
+  const unit = scaler.scale[channel];
+  if (framing.scale === "none") return unit;
+  const range = { from: end - inputLength, to: end };
+  const mean = meanOf(values, channels, channel, range);
+  let sum = 0;
+  for (let t = range.from; t < range.to; t++) {
+    const distance = values[t * channels + channel] - mean;
+    sum += distance * distance;
+  }
+  return Math.max(Math.sqrt(sum / inputLength), FLATTEST * unit);
+}
+
+function meanOf(values: Float64Array, channels: number, channel: number, { from, to }: StepRange): number {
+  let sum = 0;
+  for (let t = from; t < to; t++) sum += values[t * channels + channel];
+  return sum / (to - from);
+}
+
+function frameTargets(
+  row: Float32Array,
+  { offset, scale }: FramedWindow,
+  { horizon, channels, targets }: ForecastNetSpec,
+  history: Float64Array,
+  origin: number,
+): boolean {
+  for (let k = 0; k < targets.length; k++) {
+    for (let h = 0; h < horizon; h++) {
+      const value = history[(origin + h) * channels + targets[k]];
+      const framed = Math.fround((value - offset[k * horizon + h]) / scale[k]);
+      if (!Number.isFinite(framed)) return false;
+      row[h * targets.length + k] = framed;
+    }
+  }
+  return true;
+}
+
+function lengthProblem({ inputLength, channels }: ForecastNetSpec, found: number): string {
+  const expected = `${inputLength} steps or more of ${channels} channel${channels === 1 ? "" : "s"}`;
+  return `has ${found} values; expected are ${expected}, a multiple of ${channels} and at least ${inputLength * channels}`;
+}
+
+function valueProblem({ inputLength, channels }: ForecastNetSpec, window: Float64Array, end: number): string {
+  const start = (end - inputLength) * channels;
+  const missing = window.findIndex((value, i) => i >= start && !Number.isFinite(value));
+  if (missing < 0) return "has values too far from those the model was trained on; expected is their range";
+  const place = `step ${Math.floor(missing / channels)}, channel ${missing % channels}`;
+  return `has ${window[missing]} at ${place}; expected is a finite number`;
+}
+
+function unfit(where: string, field: string, problem: string): ForecastnetError {
+  return new ForecastnetError("WINDOW_UNFIT", `${where}: ${field} ${problem}`, {
+    context: { model: where, field },
+  });
 }

@@ -6,7 +6,9 @@
 //   conv   y[f][p] = f(Σ_c Σ_k w[f][c][k]·x[c][p + k − padding] + b[f]), zeros outside
 //   pool   y[c][p] = mean of x[c][p·stride … p·stride + size − 1], whole windows only
 
-export type Activation = "relu" | "sigmoid" | "linear";
+export const activations = ["relu", "sigmoid", "linear"] as const;
+
+export type Activation = (typeof activations)[number];
 
 export interface DenseLayer {
   readonly kind: "dense";

@@ -1,20 +1,31 @@
 // Reads a spec that came from outside: from a stored model, a file, a configuration. Refuses what no engine could
-// run, naming every field that is wrong and what it may be.
+// run, naming every field that is wrong and what it may be. It takes any value and throws no other error.
 
 import { ForecastnetError } from "../../runtime/errors.ts";
 import { cellProblems } from "./cells/cell-kinds.ts";
-import { cellInputSize } from "./plan.ts";
-import { cellAt, type ForecastNetSpec, type Framing, specVersion } from "./spec.ts";
+import { choiceProblems, countProblems, isRecord, isWhole, shown } from "./field-problems.ts";
+import { cellInputSize, planNet } from "./plan.ts";
+import { cellAt, type ForecastNetSpec, specVersion } from "./spec.ts";
+
+/** A week of minutes. Keeps a damaged spec from claiming the machine. */
+const longestHorizon = 10_000;
+
+/** 256 MB in single precision; training holds four times as much. cFN at τ 24 has a million. */
+const mostWeights = 2 ** 26;
+
+type Unchecked = { readonly [Field in keyof ForecastNetSpec]?: unknown };
 
 /** `where` names the spec in the error: a model key and version, or a file. */
 export function parseSpec(value: unknown, where: string): ForecastNetSpec {
-  if (typeof value !== "object" || value === null) throw unfit(where, ["a spec is an object"]);
-  const spec = value as ForecastNetSpec;
-  if (spec.version !== specVersion) {
-    throw unfit(where, [`version: ${String(spec.version)}; this release reads version ${specVersion}`]);
+  if (!isRecord(value)) throw unfit(where, [`${shown(value)}; a spec is an object`]);
+  if (value.version !== specVersion) {
+    throw unfit(where, [`version: ${shown(value.version)}; this release reads version ${specVersion}`]);
   }
-  const problems = [...shapeProblems(spec), ...choiceProblems(spec)];
-  if (problems.length === 0) problems.push(...cellsProblems(spec), ...framingProblems(spec));
+  const problems = [...shapeProblems(value), ...optionProblems(value)];
+  // The cells can be judged only when it is known how many there are and what they see.
+  if (problems.length === 0) problems.push(...framingProblems(value), ...cellsProblems(value));
+  const spec = value as unknown as ForecastNetSpec;
+  if (problems.length === 0) problems.push(...sizeProblems(spec));
   if (problems.length > 0) throw unfit(where, problems);
   return spec;
 }
@@ -23,61 +34,71 @@ function unfit(where: string, problems: readonly string[]): ForecastnetError {
   return new ForecastnetError("MODEL_UNFIT", `spec of ${where}: ${problems.join("; ")}`);
 }
 
-function shapeProblems({ horizon, inputLength, channels, targets }: ForecastNetSpec): string[] {
-  const problems = Object.entries({ horizon, inputLength, channels })
-    .filter(([, value]) => !Number.isInteger(value) || value < 1)
-    .map(([field, value]) => `${field}: ${String(value)}; give a whole number above 0`);
+function shapeProblems({ horizon, inputLength, channels, targets }: Unchecked): string[] {
+  const problems = [
+    ...countProblems("horizon", horizon, { most: longestHorizon }),
+    ...countProblems("inputLength", inputLength),
+    ...countProblems("channels", channels),
+  ];
+  const last = isWhole(channels) ? channels - 1 : Infinity;
   const isSound =
     Array.isArray(targets) &&
     targets.length > 0 &&
-    targets.every((c, i) => Number.isInteger(c) && c >= 0 && c < channels && (i === 0 || c > targets[i - 1]));
+    targets.every((c, i) => isWhole(c) && c >= 0 && c <= last && (i === 0 || c > targets[i - 1]));
   if (!isSound) {
-    problems.push(`targets: ${JSON.stringify(targets)}; give channels from 0 to ${channels - 1}, ascending`);
+    const range = last === Infinity ? "" : ` from 0 to ${last}`;
+    problems.push(`targets: ${shown(targets)}; give a list of channels${range}, ascending`);
   }
   return problems;
 }
 
-function choiceProblems({ output, shortcut, framing, cell, overrides }: ForecastNetSpec): string[] {
-  const problems = [
-    ...oneOf("output", output, ["gaussian", "linear"]),
-    ...oneOf("shortcut", shortcut, ["none", "linear"]),
+function optionProblems({ output, shortcut, framing, cell, overrides }: Unchecked): string[] {
+  const objects = Object.entries({ framing, cell, overrides }).filter(([, value]) => !isRecord(value));
+  return [
+    ...choiceProblems("output", output, ["gaussian", "linear"]),
+    ...choiceProblems("shortcut", shortcut, ["none", "linear"]),
+    ...objects.map(([field, value]) => `${field}: ${shown(value)}; give an object`),
   ];
-  for (const [field, value] of Object.entries({ framing, cell, overrides })) {
-    if (typeof value !== "object" || value === null) problems.push(`${field}: missing; give an object`);
-  }
-  return problems;
 }
-
-function cellsProblems(spec: ForecastNetSpec): string[] {
-  const stray = Object.keys(spec.overrides).filter(
-    (key) => !(Number(key) >= 0 && Number(key) < spec.horizon),
-  );
-  const problems = stray.map((key) => `overrides.${key}: there are cells 0 to ${spec.horizon - 1}`);
-  for (let h = 0; h < spec.horizon; h++) {
-    const name = spec.overrides[h] === undefined ? "cell" : `overrides.${h}`;
-    // A cell's input depends on the cell before it, so the first unsound cell ends the search.
-    const found = cellProblems(cellAt(spec, h), cellInputSize(spec, h));
-    if (found.length > 0) return [...problems, ...found.map((problem) => `${name}.${problem}`)];
-  }
-  return problems;
-}
-
-function framingProblems({ framing, inputLength }: ForecastNetSpec): string[] {
-  const { level, scale, season }: Framing = framing;
+function framingProblems({ framing, inputLength }: Unchecked): string[] {
+  const { level, scale, season } = framing as Readonly<Record<string, unknown>>;
   const problems = [
-    ...oneOf("framing.level", level, ["none", "mean", "season", "last"]),
-    ...oneOf("framing.scale", scale, ["none", "deviation"]),
+    ...choiceProblems("framing.level", level, ["none", "mean", "season", "last"]),
+    ...choiceProblems("framing.scale", scale, ["none", "deviation"]),
   ];
-  const isSound = season === null || (Number.isInteger(season) && season >= 1 && season <= inputLength);
-  if (!isSound) {
-    problems.push(`framing.season: ${String(season)}; give null, or a whole number from 1 to ${inputLength}`);
-  }
-  if (level === "season" && season === null) {
+  if (season !== null) {
+    const [problem] = countProblems("framing.season", season, { most: inputLength as number });
+    if (problem !== undefined) problems.push(`${problem}, or null`);
+  } else if (level === "season") {
     problems.push('framing.season: null; framing.level "season" needs to know how long a season is');
   }
   return problems;
 }
 
-function oneOf(field: string, value: string, allowed: readonly string[]): string[] {
-  return allowed.includes(value) ? [] : [`${field}: ${String(value)}; give ${allowed.join(" or ")}`];
+function cellsProblems(unchecked: Unchecked): string[] {
+  const spec = unchecked as ForecastNetSpec;
+  const problems: string[] = [];
+  for (const [key, cell] of Object.entries(spec.overrides)) {
+    const h = Number(key);
+    // "1.0" or " 1" would be a number, but of no cell.
+    const isCell = isWhole(h) && h >= 0 && h < spec.horizon && String(h) === key;
+    if (!isCell) problems.push(`overrides.${key}: there are cells 0 to ${spec.horizon - 1}`);
+    else if (!isRecord(cell)) problems.push(`overrides.${key}: ${shown(cell)}; give a cell or leave it out`);
+  }
+  if (problems.length > 0) return problems;
+  for (let h = 0; h < spec.horizon; h++) {
+    const name = spec.overrides[h] === undefined ? "cell" : `overrides.${h}`;
+    const found = cellProblems(cellAt(spec, h), cellInputSize(spec, h));
+    // A cell's input depends on the cell before it, so the first unsound cell ends the search.
+    if (found.length > 0) return found.map((problem) => `${name}.${problem}`);
+  }
+  return [];
+}
+
+function sizeProblems(spec: ForecastNetSpec): string[] {
+  const { weightCount } = planNet(spec);
+  if (weightCount <= mostWeights) return [];
+  return [
+    `horizon, inputLength, channels, cell: ${weightCount} weights; choose a net of ${mostWeights} or fewer`,
+  ];
 }

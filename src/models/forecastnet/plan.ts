@@ -58,11 +58,12 @@ export function planNet(spec: ForecastNetSpec): NetPlan {
   return { spec, windowSize, targets, cells, weightCount: end };
 }
 
-/** Length of the input vector of one cell; the cells before it must be sound. */
+/** Length of the input vector of one cell; the cell before it must be sound. */
 export function cellInputSize(spec: ForecastNetSpec, cell: number): number {
   const windowSize = spec.inputLength * spec.channels;
   if (cell === 0) return windowSize;
-  const layers = layersOf(cellAt(spec, cell - 1), cellInputSize(spec, cell - 1));
+  // A cell ends in a dense layer, so its output size is the same whatever its input.
+  const layers = layersOf(cellAt(spec, cell - 1), windowSize);
   return windowSize + outputSizeOf(layers[layers.length - 1]) + spec.targets.length;
 }
 

@@ -68,7 +68,7 @@ export function findBrokenRules(config: GivenConfig): readonly BrokenRule[] {
 function findSharedTopics({ topics }: GivenConfig): readonly BrokenRule[] {
   const uses = [
     ...topics.inputs.map(({ topic }, index) => ({ key: "topics.inputs", within: `[${index}].topic`, topic })),
-    ...(["forecasts", "state", "deadLetters"] as const).map((name) => ({
+    ...(["forecasts", "state", "models", "deadLetters"] as const).map((name) => ({
       key: `topics.${name}`,
       within: "",
       topic: topics[name],

@@ -141,6 +141,7 @@ export const schema = {
     ]),
     forecasts: setting("Topic the forecasts are written to.", topicName, "forecasts"),
     state: setting("Compacted topic for the state of the series.", topicName, "forecastnet.state"),
+    models: setting("Compacted topic for the models of the series.", topicName, "forecastnet.models"),
     deadLetters: setting(
       "Topic for input records that cannot be read.",
       topicName,
@@ -173,6 +174,24 @@ export const schema = {
     gapPolicy: setting("How missing slots are filled.", seriesFormats.gapPolicy, "seasonal"),
     gapMax: setting("Longest run of missing slots that is filled, in steps.", seriesFormats.gapMax, 6),
     overrides: setting("Other settings for series whose id matches a pattern.", overrides, []),
+  },
+  engine: {
+    kind: setting(
+      "What runs the models: simd on any processor, tensorflow on a GPU; auto takes tensorflow only where it sees one.",
+      oneOf("auto", "simd", "tensorflow"),
+      "auto",
+    ),
+    threads: setting(
+      "Threads for models beside the one that handles records; 0 means one less than there are cores. Give it where a container may use fewer than the machine has. tensorflow takes one and spreads by itself.",
+      integer(0, 1024),
+      0,
+    ),
+    paths: setting("Sample paths behind every forecast of a model.", integer(1, 10_000), 100),
+    memoryMb: setting(
+      "Device memory for the weights that tensorflow keeps, in MiB; those not used for longest make room.",
+      integer(16, 1024 * 1024),
+      1024,
+    ),
   },
   limits: {
     seriesIdLength: setting(

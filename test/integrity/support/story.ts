@@ -213,6 +213,7 @@ function storyConfig(broker: string, changes: (name: string) => ConfigChanges): 
       inputs: [{ topic: `${name}-sensors` }],
       forecasts: `${name}-forecasts`,
       state: `${name}-state`,
+      models: `${name}-models`,
       deadLetters: `${name}-dead-letters`,
     },
     // A history that outlasts the story: what was observed can be counted at the end.

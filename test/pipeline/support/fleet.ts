@@ -5,6 +5,7 @@
 import assert from "node:assert/strict";
 import type { TestContext } from "node:test";
 import { setImmediate } from "node:timers/promises";
+import type { Engine } from "../../../src/engine/engine.ts";
 import { decodeForecast } from "../../../src/log/codec/forecast-codec.ts";
 import type { ForecastRecord } from "../../../src/log/codec/schemas.generated.ts";
 import type { StoredRecord } from "../../../src/log/log.ts";
@@ -14,6 +15,7 @@ import type { Logger } from "../../../src/runtime/logging.ts";
 import { createMetrics, type Metrics } from "../../../src/runtime/metrics.ts";
 import { Worker } from "../../../src/worker.ts";
 import { Connection } from "./connection.ts";
+import { openIdleEngine } from "./idle-engine.ts";
 import { inputRecord, type Written } from "./readings.ts";
 
 /** What may happen to a fleet. */
@@ -41,6 +43,8 @@ export interface FleetOptions {
   readonly partitions?: number;
   readonly inputs?: readonly string[];
   readonly metrics?: Metrics;
+  /** What runs the models, for each worker anew; by default one that refuses, since most fleets have none. */
+  readonly openEngine?: () => Promise<Engine>;
 }
 
 export interface LogLine {
@@ -70,17 +74,25 @@ export class Fleet {
   readonly logged: LogLine[] = [];
   readonly #partitions: number;
   readonly #metrics: Metrics;
+  readonly #openEngine: () => Promise<Engine>;
   readonly #members: Member[] = [];
   #settings: Readonly<Record<string, unknown>>;
   #nowMs = Date.UTC(2024, 5, 1);
   #unwritten: Written[] = [];
 
-  private constructor({ settings = {}, partitions = 1, metrics = createMetrics("test") }: FleetOptions) {
+  private constructor(options: FleetOptions) {
+    const {
+      settings = {},
+      partitions = 1,
+      metrics = createMetrics("test"),
+      openEngine = openIdleEngine,
+    } = options;
     // Hardly any patience with a lane that was lost: what protects from it is fencing, not waiting.
     this.log = createMemoryLog({ clock: { nowMs: () => this.#nowMs }, revokeMs: 5 });
     this.#settings = settings;
     this.#partitions = partitions;
     this.#metrics = metrics;
+    this.#openEngine = openEngine;
   }
 
   /** A fleet of one worker, which reads the topics given. */
@@ -122,6 +134,7 @@ export class Fleet {
     const worker = new Worker({
       config: loadConfig({ argv, env: {} }),
       openLog: async () => connection,
+      openEngine: this.#openEngine,
       clock: { nowMs: () => this.#nowMs },
       logger: this.#logger(),
       metrics: this.#metrics,

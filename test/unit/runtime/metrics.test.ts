@@ -2,7 +2,14 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createMetrics, type WorkerFacts } from "../../../src/runtime/metrics.ts";
 
-const facts: WorkerFacts = { state: "running", partitions: 2, series: 5, lag: 7, bufferedBatches: 1 };
+const engine = {
+  ...{ name: "simd", device: "cpu", residentModels: 3, residentBytes: 4096 },
+  ...{ waitingForecasts: 8, waitingFits: 2 },
+};
+const facts: WorkerFacts = {
+  ...{ state: "running", partitions: 2, series: 5, lag: 7, bufferedBatches: 1, models: 4 },
+  engine,
+};
 
 async function linesOf(metrics: ReturnType<typeof createMetrics>, given: WorkerFacts): Promise<string[]> {
   return (await metrics.expose(given)).text.split("\n").filter((line) => line.startsWith("forecastnet_"));
@@ -16,6 +23,9 @@ test("every verb of a stage moves the number it names", async () => {
   metrics.window.skippedOrigins(3);
   metrics.window.resetSeries("interval");
   metrics.forecast.forecasts("cold", "persistence", 4);
+  metrics.models.forecastBatch(30, 0.25);
+  metrics.models.fallback("channels");
+  metrics.models.refused("horizon", 6);
   metrics.sink.committed(0.02);
   metrics.sink.latency(0.3);
   metrics.restored(6, 2);
@@ -38,6 +48,16 @@ test("every verb of a stage moves the number it names", async () => {
     "forecastnet_series 5",
     "forecastnet_lag_records 7",
     "forecastnet_buffered_batches 1",
+    "forecastnet_models 4",
+    "forecastnet_engine_batch_forecasts_sum 30",
+    "forecastnet_engine_batch_duration_seconds_sum 0.25",
+    'forecastnet_model_fallbacks_total{reason="channels"} 1',
+    'forecastnet_models_refused_total{reason="horizon"} 6',
+    'forecastnet_engine_info{name="simd",device="cpu"} 1',
+    "forecastnet_engine_resident_models 3",
+    "forecastnet_engine_resident_bytes 4096",
+    "forecastnet_engine_waiting_forecasts 8",
+    "forecastnet_engine_waiting_fits 2",
   ];
   assert.deepEqual(
     expected.filter((line) => !lines.includes(line)),

@@ -47,6 +47,21 @@ describe("window", () => {
     assert.equal(seriesOf(upTo(30), { season: 20 }).takeWindow(LEVELS).values.length, 20);
   });
 
+  test("it reaches back as far as the series' model looks, and no further than the series is unbroken", () => {
+    const reach = (values: readonly (number | null)[], modelSteps: number) =>
+      seriesOf(values).takeWindow(LEVELS, 0, modelSteps).values.length;
+    assert.equal(reach(upTo(30), 17), 17);
+    assert.equal(reach(upTo(30), 3), 8);
+    assert.equal(reach([...upTo(10), null, null, null, null, ...upTo(12)], 17), 12);
+  });
+
+  test("with a model the filled share is that of what the model sees", () => {
+    const series = seriesOf([...upTo(20), null, null, ...upTo(9)]);
+    assert.equal(series.takeWindow(LEVELS).filledShare, 0);
+    assert.equal(series.takeWindow(LEVELS, 0, 16).filledShare, 2 / 16);
+    assert.equal(series.takeWindow(LEVELS, 0, 5).filledShare, 0);
+  });
+
   test("it does not follow the grid afterwards", () => {
     const series = seriesOf(upTo(10));
     const window = series.takeWindow(LEVELS);

@@ -18,7 +18,7 @@ const SETTINGS: SeriesSettings = {
   offsetMs: 0,
 };
 
-function stage(settings: Partial<SeriesSettings> = {}) {
+function stage(settings: Partial<SeriesSettings> = {}, modelSteps: Readonly<Record<string, number>> = {}) {
   const counted: Record<string, number> = {};
   const count = (name: string, n: number) => {
     counted[name] = (counted[name] ?? 0) + n;
@@ -32,6 +32,7 @@ function stage(settings: Partial<SeriesSettings> = {}) {
   });
   const deps: WindowStageDeps<Observation> = {
     levels: [0.5],
+    modelStepsOf: (seriesId) => modelSteps[seriesId] ?? 0,
     metrics: {
       observations: count,
       skippedOrigins: (n) => count("skipped", n),
@@ -73,6 +74,20 @@ const at = (seriesId: string, hour: number, ...values: number[]): Observation =>
 const keys = (batch: Batch<Window>) => batch.records.map(({ topic, key }) => `${topic} ${key}`);
 
 describe("window stage", () => {
+  for (const isBehind of [false, true]) {
+    test(`a series whose model looks back further gets a longer window, ${isBehind ? "also" : "not only"} when behind`, async () => {
+      const { run } = stage({}, { a: 7 });
+      const hours = Array.from({ length: 9 }, (_, hour) => hour);
+      const batch = await run(
+        hours.flatMap((hour) => [at("a", hour, hour), at("b", hour, hour)]),
+        isBehind,
+      );
+      const last = (id: string) => batch.items.filter(({ seriesId }) => seriesId === id).at(-1)?.values;
+      assert.deepEqual([...(last("a") ?? [])], [2, 3, 4, 5, 6, 7, 8]);
+      assert.deepEqual([...(last("b") ?? [])], [5, 6, 7, 8]);
+    });
+  }
+
   test("every completed step gets its window, also several of one series in a batch", async () => {
     const { run, counted } = stage();
     const batch = await run([at("a", 0, 1), at("a", 1, 2), at("b", 0, 5), at("a", 2, 3), at("b", 1, 6)]);

@@ -1,5 +1,6 @@
 // The kinds of cells there are.
 
+import { choiceProblems, isRecord, shown } from "../field-problems.ts";
 import type { Layer } from "../layers.ts";
 import type { CellKind } from "./cell-kind.ts";
 import { type ConvCellSpec, convCell } from "./conv-cell.ts";
@@ -17,10 +18,11 @@ export function layersOf(cell: CellSpec, inputs: number): readonly Layer[] {
   return kindOf(cell).toLayers(cell, inputs);
 }
 
-export function cellProblems(cell: CellSpec, inputs: number): readonly string[] {
-  const isKnown = (cellKindNames as readonly string[]).includes(cell.kind);
-  if (!isKnown) return [`kind: ${String(cell.kind)}; known are ${cellKindNames.join(", ")}`];
-  return kindOf(cell).problemsOf(cell, inputs);
+/** What is wrong with a cell that comes from outside; `inputs` is the length of its input vector. */
+export function cellProblems(cell: unknown, inputs: number): readonly string[] {
+  if (!isRecord(cell)) return [`kind: missing in ${shown(cell)}; give an object with a kind`];
+  const unknown = choiceProblems("kind", cell.kind, cellKindNames);
+  return unknown.length > 0 ? unknown : kindOf(cell as unknown as CellSpec).problemsOf(cell, inputs);
 }
 
 function kindOf(cell: CellSpec): CellKind<CellSpec> {

@@ -2,7 +2,15 @@
 // output, previous output], each with an optional average pool, then one dense layer. The paper's cell has two
 // stages of 24 filters of 2 with pools of 2; the authors' published code has kernels of 5 and 3, padded, no pools.
 
-import { type Activation, type ConvLayer, type Layer, outputLengthOf, type PoolLayer } from "../layers.ts";
+import { choiceProblems, countProblems, isRecord, shown } from "../field-problems.ts";
+import {
+  type Activation,
+  activations,
+  type ConvLayer,
+  type Layer,
+  outputLengthOf,
+  type PoolLayer,
+} from "../layers.ts";
 import type { CellKind } from "./cell-kind.ts";
 
 export interface ConvStage {
@@ -31,7 +39,7 @@ export const convCell: CellKind<ConvCellSpec> = {
       channels = filters;
       length = outputLengthOf(conv);
       if (pool === null) continue;
-      const layer: PoolLayer = { kind: "pool", channels, length, ...pool };
+      const layer: PoolLayer = { kind: "pool", channels, length, size: pool.size, stride: pool.stride };
       layers.push(layer);
       length = outputLengthOf(layer);
     }
@@ -39,26 +47,35 @@ export const convCell: CellKind<ConvCellSpec> = {
     return layers;
   },
   problemsOf(spec, inputs) {
-    const problems = spec.stages.flatMap(({ filters, kernel, padding, pool }, i) => {
-      const isSound =
-        isCount(filters, 1) &&
-        isCount(kernel, 1) &&
-        isCount(padding, 0) &&
-        (pool === null || (isCount(pool.size, 1) && isCount(pool.stride, 1)));
-      return isSound
-        ? []
-        : [`stages[${i}]: filters, kernel, pool.size and pool.stride are whole numbers above 0`];
-    });
-    if (spec.stages.length === 0) problems.push("stages: none; give one or more");
-    if (!isCount(spec.units, 1)) problems.push(`units: ${spec.units}; give a whole number above 0`);
+    const { stages, units, activation } = spec;
+    const problems = [
+      ...choiceProblems("activation", activation, activations),
+      ...countProblems("units", units),
+    ];
+    if (!Array.isArray(stages) || stages.length === 0) {
+      return [...problems, `stages: ${shown(stages)}; give a list of one or more`];
+    }
+    problems.push(...stages.flatMap((stage, i) => stageProblems(stage, `stages[${i}]`)));
     if (problems.length > 0) return problems;
-    const shortest = Math.min(
-      ...convCell.toLayers(spec, inputs).map((layer) => (layer.kind === "dense" ? 1 : outputLengthOf(layer))),
-    );
-    return shortest >= 1 ? [] : [`stages: nothing is left of ${inputs} inputs; use smaller kernels or pools`];
+    const layers = convCell.toLayers(spec as ConvCellSpec, inputs);
+    const isAnyLeft = layers.every((layer) => layer.kind === "dense" || outputLengthOf(layer) >= 1);
+    return isAnyLeft ? [] : [`stages: nothing is left of ${inputs} inputs; use smaller kernels or pools`];
   },
 };
 
-function isCount(value: number, least: number): boolean {
-  return Number.isInteger(value) && value >= least;
+function stageProblems(stage: unknown, name: string): string[] {
+  if (!isRecord(stage)) return [`${name}: ${shown(stage)}; give filters, kernel, padding and pool`];
+  const { filters, kernel, padding, pool } = stage;
+  const problems = [
+    ...countProblems(`${name}.filters`, filters),
+    ...countProblems(`${name}.kernel`, kernel),
+    ...countProblems(`${name}.padding`, padding, { least: 0 }),
+  ];
+  if (pool === null) return problems;
+  if (!isRecord(pool)) return [...problems, `${name}.pool: ${shown(pool)}; give null, or size and stride`];
+  return [
+    ...problems,
+    ...countProblems(`${name}.pool.size`, pool.size),
+    ...countProblems(`${name}.pool.stride`, pool.stride),
+  ];
 }

@@ -1,6 +1,7 @@
 // The paper's densely connected cell (FN, FN2): layers of neurons one after the other.
 
-import type { Activation, Layer } from "../layers.ts";
+import { choiceProblems, countProblems, shown } from "../field-problems.ts";
+import { type Activation, activations, type Layer } from "../layers.ts";
 import type { CellKind } from "./cell-kind.ts";
 
 export interface DenseCellSpec {
@@ -16,8 +17,11 @@ export const denseCell: CellKind<DenseCellSpec> = {
       return { kind: "dense", inputs: i === 0 ? inputs : units[i - 1], outputs, activation };
     });
   },
-  problemsOf({ units }) {
-    const isSound = units.length > 0 && units.every((n) => Number.isInteger(n) && n > 0);
-    return isSound ? [] : [`units: ${JSON.stringify(units)}; give one or more whole numbers above 0`];
+  problemsOf({ units, activation }) {
+    const problems = choiceProblems("activation", activation, activations);
+    if (!Array.isArray(units) || units.length === 0) {
+      return [...problems, `units: ${shown(units)}; give a list of one or more whole numbers above 0`];
+    }
+    return [...problems, ...units.flatMap((count, i) => countProblems(`units[${i}]`, count))];
   },
 };

@@ -1,0 +1,159 @@
+// What the duels say: everyone's rates, ours against everyone's, and how near our arithmetic comes to the peak.
+
+import { decimals, median, type Section, spread, whole } from "../rig/report.ts";
+import { operationsOf } from "./arithmetic.ts";
+import type { Bar } from "./bars.ts";
+import { titles } from "./contestants.ts";
+import type { Outcome } from "./duel.ts";
+import type { Work } from "./protocol.ts";
+
+/** A work and how everyone did. */
+export interface Duel {
+  readonly work: Work;
+  readonly outcomes: readonly Outcome[];
+}
+
+export interface DuelReport {
+  readonly duels: readonly Duel[];
+  /** Rows of those who could not take part, with the reason. */
+  readonly absences: ReadonlyMap<string, string>;
+  /** What every contestant runs on. */
+  readonly aboutByTitle: ReadonlyMap<string, string>;
+  readonly rounds: number;
+  readonly isPinned: boolean;
+  /** GFLOP/s, one before each work: the most that 128-bit arithmetic does on the core. */
+  readonly peak: readonly number[];
+}
+
+/** The bars that are ratios of ours to a rival. */
+const askedRatios: readonly (readonly [work: string, rival: string, atLeast: number])[] = [
+  ["FN forecast", titles.published, 15],
+  ["FN forecast", titles.stacked, 1.5],
+  ["cFN forecast", titles.published, 5],
+  ["FN step, batch 64", titles.published, 8],
+  ["FN step, batch 16", titles.published, 20],
+  ["cFN step, batch 64", titles.published, 1.5],
+  ["cFN step, batch 16", titles.published, 2.5],
+];
+
+export function duelSections(report: DuelReport): readonly Section[] {
+  return [ratesSection(report), ratiosSection(report), arithmeticSection(report)];
+}
+
+export function duelBars({ duels }: DuelReport): readonly Bar[] {
+  return askedRatios.map(([name, rival, atLeast]) => {
+    const outcomes = duels.find(({ work }) => work.name === name)?.outcomes ?? [];
+    return { what: `${name}: ours to ${rival}`, values: ratios(outcomes, rival), atLeast };
+  });
+}
+
+function ratesSection(report: DuelReport): Section {
+  const { duels, rounds, isPinned } = report;
+  const notes = new Notes();
+  const rows = titlesOf(report).map((title) => [
+    title,
+    ...duels.map(({ outcomes }) => {
+      const outcome = outcomes.find((candidate) => candidate.title === title);
+      if (outcome === undefined) return notes.add(title, report.absences.get(title) ?? "not there");
+      return "notRun" in outcome ? notes.add(title, outcome.notRun) : spread(outcome.perSecond, significant);
+    }),
+  ]);
+  const differences = duels.flatMap(({ outcomes }) => outcomes.map(({ difference }) => difference));
+  const largest = Math.max(...differences.filter((difference) => !Number.isNaN(difference)));
+  const about = [...report.aboutByTitle].map(([title, text]) => `${title}: ${text}`).join("; ");
+  return {
+    title: "Per second of one core",
+    method:
+      "ForecastNet with τ 24, 48 inputs, hidden 24; FN has dense cells, cFN the convolutional cell of the authors' code. A forecast is " +
+      "100 sample paths of one model; a step is forward, loss, backward and Adam of one model on one minibatch. Every model has weights " +
+      "and data of its own; contestants that stack models get all of them at once. First everyone's results were compared with the " +
+      "reference's: means and deviations of all paths under the same noise (tolerance 1e-3), and the losses of five successive steps " +
+      `(1e-4); the largest difference was ${largest.toExponential(1)}. Then they were timed in turns, ${rounds} rounds, each in a process of its own ` +
+      `${isPinned ? "pinned to the same core" : "(not pinned: there is no taskset here)"}, warm, one thread, by processor time. ${about}.`,
+    columns: ["contestant", ...duels.map(({ work }) => work.name)],
+    rows,
+    ...notes.outcome(),
+  };
+}
+
+function ratiosSection(report: DuelReport): Section {
+  const { duels } = report;
+  const others = titlesOf(report).filter((title) => title !== titles.simd);
+  return {
+    title: "Ours to theirs",
+    method: "How many times as fast the simd executor is, round by round; more than 1 is faster.",
+    columns: ["contestant", ...duels.map(({ work }) => work.name)],
+    rows: others.map((title) => [
+      title,
+      ...duels.map(({ outcomes }) => {
+        const values = ratios(outcomes, title);
+        return values.length === 0 ? "–" : spread(values, decimals(2));
+      }),
+    ]),
+  };
+}
+
+function arithmeticSection({ duels, peak }: DuelReport): Section {
+  return {
+    title: "Arithmetic of the simd kernel",
+    method:
+      "Operations that the work needs at least, a multiplication and an addition counted as two: what depends on the window alone once " +
+      "for all paths, nothing for padded lanes, activations, draws or Adam. The peak is the most that independent 128-bit multiplications " +
+      `and additions reach in WebAssembly on the same core: ${spread(peak, decimals(1))} GFLOP/s.`,
+    columns: ["work", "MFLOP", "GFLOP/s", "share of the peak"],
+    rows: duels.map(({ work, outcomes }) => {
+      const ours = ratesOf(outcomes, titles.simd);
+      const operations = operationsOf(work);
+      const rates = ours.map((perSecond) => (perSecond * operations) / 1e9);
+      const shares = rates.map((rate) => (100 * rate) / median(peak));
+      if (rates.length === 0) return [work.name, decimals(1)(operations / 1e6), "not run", ""];
+      return [
+        work.name,
+        decimals(1)(operations / 1e6),
+        spread(rates, decimals(1)),
+        `${spread(shares, decimals(0))} %`,
+      ];
+    }),
+  };
+}
+
+function titlesOf({ duels, absences }: DuelReport): readonly string[] {
+  const present = new Set([
+    ...duels.flatMap(({ outcomes }) => outcomes.map(({ title }) => title)),
+    ...absences.keys(),
+  ]);
+  return Object.values(titles).filter((title) => present.has(title));
+}
+
+function ratesOf(outcomes: readonly Outcome[], title: string): readonly number[] {
+  const outcome = outcomes.find((candidate) => candidate.title === title);
+  return outcome !== undefined && "perSecond" in outcome ? outcome.perSecond : [];
+}
+
+function ratios(outcomes: readonly Outcome[], rival: string): readonly number[] {
+  const theirs = ratesOf(outcomes, rival);
+  const ours = ratesOf(outcomes, titles.simd);
+  return ours.length === 0 ? [] : theirs.map((rate, round) => ours[round] / rate);
+}
+
+/** Reasons for empty cells, told once below the table. */
+class Notes {
+  readonly #numberByReason = new Map<string, number>();
+
+  add(title: string, reason: string): string {
+    const text = `${title}: ${reason}`;
+    const number = this.#numberByReason.get(text) ?? this.#numberByReason.size + 1;
+    this.#numberByReason.set(text, number);
+    return `not run (${number})`;
+  }
+
+  outcome(): Pick<Section, "outcome"> {
+    if (this.#numberByReason.size === 0) return {};
+    const lines = [...this.#numberByReason].map(([text, number]) => `(${number}) ${text}.`);
+    return { outcome: `Not run: ${lines.join(" ")}` };
+  }
+}
+
+function significant(value: number): string {
+  return value >= 100 ? whole(value) : value.toPrecision(3);
+}

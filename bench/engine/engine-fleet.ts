@@ -1,0 +1,194 @@
+// The whole engine with a fleet of models: forecasts from raw window to quantiles, two threads against one, how time
+// grows with the fleet, and what a model costs in memory. By the clock, on all cores, with the event loop beside it.
+
+import { ChildTask } from "../rig/child-task.ts";
+import { decimals, median, type Section, spread, whole } from "../rig/report.ts";
+import type { Bar } from "./bars.ts";
+import { differenceOf } from "./duel.ts";
+import { type EngineAnswer, type EngineQuestion, levels, weightBytes } from "./engine-questions.ts";
+
+export interface FleetOptions {
+  readonly rounds: number;
+  readonly isQuick: boolean;
+}
+
+export interface FleetReport {
+  readonly sections: readonly Section[];
+  readonly bars: readonly Bar[];
+}
+
+type Subject = ChildTask<EngineQuestion, EngineAnswer>;
+
+const tolerance = 1e-3;
+
+async function openSubject(engine: "simd" | "reference", threads: number, models: number): Promise<Subject> {
+  const subject: Subject = new ChildTask(new URL("./engine-subject.js", import.meta.url));
+  await subject.ask({ kind: "open", engine, threads });
+  await subject.ask({ kind: "grow", models });
+  return subject;
+}
+
+/** One question to each in turn, `rounds` times; what each answered, by subject. */
+async function inTurns(
+  subjects: readonly Subject[],
+  rounds: number,
+  ask: (subject: Subject, index: number) => Promise<EngineAnswer>,
+): Promise<readonly (readonly EngineAnswer[])[]> {
+  const answers = subjects.map((): EngineAnswer[] => []);
+  // The first round is for compilers and caches.
+  for (const [i, subject] of subjects.entries()) await ask(subject, i);
+  for (let round = 0; round < rounds; round++) {
+    for (const [i, subject] of subjects.entries()) answers[i].push(await ask(subject, i));
+  }
+  return answers;
+}
+
+const wallOf = (answers: readonly EngineAnswer[]) => answers.map(({ wallMs }) => wallMs);
+
+function perRound(
+  above: readonly EngineAnswer[],
+  below: readonly EngineAnswer[],
+  key: "wallMs" | "cpuMs" = "wallMs",
+): number[] {
+  return above.map((answer, round) => answer[key] / below[round][key]);
+}
+
+/** The same forecasts and fits with one thread and with two, held against the reference's first. */
+export async function measureThreads({ rounds, isQuick }: FleetOptions): Promise<FleetReport> {
+  const models = isQuick ? 200 : 1_000;
+  const nets = isQuick ? 8 : 24;
+  const difference = await compareWithReference();
+  const subjects = [await openSubject("simd", 1, models), await openSubject("simd", 2, models)];
+  const forecasts = await inTurns(subjects, rounds, (subject) =>
+    subject.ask({ kind: "forecast", passes: 1 }),
+  );
+  const fits = await inTurns(subjects, rounds, (subject) => subject.ask({ kind: "fit", nets }));
+  for (const subject of subjects) subject.close();
+  const row = (what: string, count: number, answers: readonly (readonly EngineAnswer[])[]) => [
+    what,
+    ...answers.map((ofOne) => spread(perSecond(count, wallOf(ofOne)), whole)),
+    spread(perRound(answers[0], answers[1]), decimals(2)),
+    spread(
+      answers[0].map(({ cpuMs }) => (1000 * count) / cpuMs),
+      whole,
+    ),
+  ];
+  return {
+    sections: [
+      {
+        title: "The whole engine, one thread and two",
+        method:
+          `From raw windows to mean, deviation and ${levels.length} quantiles: framing, 100 sample paths, Gaussian mixture, back to raw units, ` +
+          `with the event loop that asks on the same cores. ${whole(models)} FN models are forecast per round; ${nets} nets are trained per ` +
+          "round, two learning rates tried, batches of 64, with validation. By the clock; the last column is by processor time of the " +
+          `engine with one thread, event loop included. ${rounds} rounds in turns. Before, forecasts and a fit were compared with those of ` +
+          `the reference: they differ by ${difference.toExponential(1)} at most, relative to the largest value.`,
+        columns: ["per second", "one thread", "two threads", "two to one", "per CPU second"],
+        rows: [row("forecasts", models, forecasts), row("fits", nets, fits)],
+      },
+    ],
+    bars: [
+      {
+        what: "forecasts: two threads to one",
+        values: perRound(forecasts[0], forecasts[1]),
+        atLeast: 1.7,
+      },
+      { what: "training: two threads to one", values: perRound(fits[0], fits[1]), atLeast: 1.7 },
+    ],
+  };
+}
+
+function perSecond(count: number, wallMs: readonly number[]): number[] {
+  return wallMs.map((ms) => (1000 * count) / ms);
+}
+
+async function compareWithReference(): Promise<number> {
+  const models = 8;
+  const results: Float64Array[] = [];
+  for (const engine of ["reference", "simd"] as const) {
+    const subject = await openSubject(engine, 2, models);
+    results.push(Float64Array.from((await subject.ask({ kind: "results", models })).results));
+    subject.close();
+  }
+  const difference = differenceOf(results[1], results[0]);
+  if (!(difference <= tolerance)) {
+    throw new Error(`the engine's forecasts or fits differ by ${difference} from those of the reference`);
+  }
+  return difference;
+}
+
+/** Ten times the series: each fleet in a process of its own, the same number of forecasts in a round. */
+export async function measureEngineGrowth({ rounds, isQuick }: FleetOptions): Promise<FleetReport> {
+  const few = isQuick ? 100 : 200;
+  const sizes = [few, 10 * few];
+  const subjects: Subject[] = [];
+  for (const models of sizes) subjects.push(await openSubject("simd", 1, models));
+  // The small fleet ten times, the large one once: rounds of the same length.
+  const answers = await inTurns(subjects, rounds, (subject, i) => {
+    return subject.ask({ kind: "forecast", passes: sizes[1] / sizes[i] });
+  });
+  for (const subject of subjects) subject.close();
+  const growth = perRound(answers[1], answers[0]).map((ratio) => 10 * ratio);
+  const cpuGrowth = perRound(answers[1], answers[0], "cpuMs").map((ratio) => 10 * ratio);
+  const perForecast = (key: "wallMs" | "cpuMs", i: number) =>
+    answers[i].map((answer) => (1000 * answer[key]) / sizes[1]);
+  return {
+    sections: [
+      {
+        title: "Ten times the series",
+        method:
+          `Every series has an FN model of its own, resident in the engine; one thread. A round is ${whole(sizes[1])} forecasts, every model of ` +
+          `the small fleet ten times and every model of the large one once; ${rounds} rounds in turns, each fleet in a process of its own.`,
+        columns: ["series", "µs per forecast", "CPU µs per forecast"],
+        rows: [
+          ...sizes.map((models, i) => [
+            whole(models),
+            spread(perForecast("wallMs", i), whole),
+            spread(perForecast("cpuMs", i), whole),
+          ]),
+          ["10 × the series cost", spread(growth, times), spread(cpuGrowth, times)],
+        ],
+      },
+    ],
+    bars: [{ what: "time for ten times the series", values: growth, atMost: 10.5 }],
+  };
+}
+
+function times(value: number): string {
+  return `${value.toFixed(2)} ×`;
+}
+
+/** By how much the process grows when models are added, after a forecast of each. */
+export async function measureEngineMemory({ isQuick }: FleetOptions): Promise<FleetReport> {
+  const [first, added] = isQuick ? [100, 300] : [200, 2_000];
+  const rows: { readonly threads: number; readonly shares: readonly number[] }[] = [];
+  for (const threads of [1, 2]) {
+    const subject = await openSubject("simd", threads, first);
+    const before = (await subject.ask({ kind: "memory" })).residentBytes;
+    await subject.ask({ kind: "grow", models: first + added });
+    const after = (await subject.ask({ kind: "memory" })).residentBytes;
+    subject.close();
+    rows.push({ threads, shares: [(after - before) / added / weightBytes] });
+  }
+  return {
+    sections: [
+      {
+        title: "Memory of a resident model",
+        method:
+          `Resident memory of the whole process, after garbage collection: by how much ${whole(added)} more FN models enlarge one that holds ` +
+          `${whole(first)} already, every one decoded from its bytes and forecast once. The weights of one are ${whole(weightBytes)} bytes.`,
+        columns: ["threads", "bytes per model", "to its weights"],
+        rows: rows.map(({ threads, shares }) => [
+          String(threads),
+          whole(median(shares) * weightBytes),
+          decimals(2)(median(shares)),
+        ]),
+      },
+    ],
+    bars: rows.map(({ threads, shares }) => ({
+      what: `memory of a model to its weights, ${threads} thread${threads === 1 ? "" : "s"}`,
+      values: shares,
+      atMost: 1.2,
+    })),
+  };
+}

@@ -1,0 +1,134 @@
+// A child process that holds an engine and a fleet of models, as a worker does, and answers how long its work takes.
+
+import { setTimeout as wait } from "node:timers/promises";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import type { Distribution, Engine, FitTask, ForecastTask } from "../../src/engine/engine.ts";
+import { createInProcessEngine } from "../../src/engine/in-process-engine.ts";
+import { createReferenceExecutor } from "../../src/engine/reference/reference-executor.ts";
+import { openThreadedEngine } from "../../src/engine/threads/threaded-engine.ts";
+import { frameHistory } from "../../src/models/forecastnet/framing.ts";
+import { initialWeights } from "../../src/models/forecastnet/initial-weights.ts";
+import type { ForecastNetModel } from "../../src/models/forecastnet/model.ts";
+import { decodeModel, encodeModel } from "../../src/models/forecastnet/model-bytes.ts";
+import { planNet } from "../../src/models/forecastnet/plan.ts";
+import { createRandom } from "../../src/runtime/random.ts";
+import { answerParent } from "../rig/child-task.ts";
+import { type EngineAnswer, type EngineQuestion, fleetSpec, levels } from "./engine-questions.ts";
+import { horizon, paths } from "./works.ts";
+
+setFlagsFromString("--expose-gc");
+const collectGarbage = runInNewContext("gc") as () => void;
+
+const options = { paths, levels, keepPaths: false };
+const tasks: ForecastTask[] = [];
+let engine: Engine | undefined;
+
+answerParent(async (question: EngineQuestion): Promise<EngineAnswer> => {
+  switch (question.kind) {
+    case "open":
+      engine =
+        question.engine === "simd"
+          ? await openThreadedEngine({ setup: { kind: "simd" }, threads: question.threads })
+          : createInProcessEngine(createReferenceExecutor(), {
+              ...{ name: "reference", device: "cpu", threads: 1, detail: "" },
+            });
+      return nothing;
+    case "grow":
+      while (tasks.length < question.models) tasks.push(makeTask(tasks.length));
+      return timed(1, () => forecastAll());
+    case "forecast":
+      return timed(question.passes, () => forecastAll());
+    case "fit": {
+      const nets = Array.from({ length: question.nets }, (_, net) => makeFit(net));
+      return timed(1, () => opened().fit(nets));
+    }
+    case "results":
+      return { ...nothing, results: await resultsOf(question.models) };
+    case "memory":
+      await collect();
+      return { ...nothing, residentBytes: process.memoryUsage.rss() };
+  }
+});
+
+const nothing: EngineAnswer = { wallMs: 0, cpuMs: 0, residentBytes: 0, results: [] };
+
+function opened(): Engine {
+  if (engine === undefined) throw new Error("the engine was not opened");
+  return engine;
+}
+
+async function forecastAll(): Promise<void> {
+  for (const answer of await opened().forecast(tasks, options)) if (answer instanceof Error) throw answer;
+}
+
+async function timed(passes: number, act: () => Promise<unknown>): Promise<EngineAnswer> {
+  const begin = performance.now();
+  const beginCpu = process.cpuUsage();
+  for (let pass = 0; pass < passes; pass++) await act();
+  const { user, system } = process.cpuUsage(beginCpu);
+  return { ...nothing, wallMs: performance.now() - begin, cpuMs: (user + system) / 1000 };
+}
+
+async function resultsOf(models: number): Promise<readonly number[]> {
+  const answers = await opened().forecast(tasks.slice(0, models), options);
+  const forecasts = answers.flatMap((answer) => {
+    if (answer instanceof Error) throw answer;
+    const { mean, standardDeviation, quantiles } = answer as Distribution;
+    return [mean, standardDeviation, ...quantiles].flatMap((values) => [...values]);
+  });
+  const [fit] = await opened().fit([makeFit(0)]);
+  if (fit.outcome !== "fitted") throw new Error(`the fit of the bench ended as ${fit.outcome}`);
+  return [...forecasts, fit.validationLoss];
+}
+
+/** A few times, with a pause: arrays outside the heap are given back by a later round, and threads answer in between. */
+async function collect(): Promise<void> {
+  for (let round = 0; round < 3; round++) {
+    collectGarbage();
+    await wait(200);
+  }
+}
+
+function makeTask(index: number): ForecastTask {
+  const window = wave(index, 2 * horizon);
+  return { model: makeModel(index), window };
+}
+
+/** Decoded from its bytes, as a worker gets it from the log. */
+function makeModel(index: number): ForecastNetModel {
+  const weights = makeWeights(index);
+  const member = { spec: fleetSpec, weights, share: 1, residuals: null };
+  const scaler = { offset: [0], scale: [100] };
+  const model = { key: `series-${index}`, version: "1", scaler, members: [member], spread: null };
+  return decodeModel(encodeModel(model), "the bench");
+}
+
+const firstWeights = initialWeights(planNet(fleetSpec), 1);
+
+/** Different for every model, and quick to make. */
+function makeWeights(index: number): Float32Array {
+  return firstWeights.map((weight) => weight * (1 + 1e-4 * (index % 1000)));
+}
+
+function makeFit(net: number): FitTask {
+  const history = wave(net, 400);
+  const scaler = { offset: [0], scale: [100] };
+  return {
+    spec: fleetSpec,
+    start: makeWeights(net),
+    training: frameHistory(fleetSpec, scaler, history, { from: 0, to: 320 }),
+    validation: frameHistory(fleetSpec, scaler, history, { from: 320, to: 400 }),
+    options: {
+      ...{ seed: 1, batchSize: 64, maxEpochs: 12, patience: 12, searchEpochs: 2, weightDecay: 0 },
+      ...{ learningRates: [1e-3, 1e-4], criterion: "forced" },
+    },
+  };
+}
+
+function wave(seed: number, length: number): Float64Array {
+  const random = createRandom(seed + 1);
+  return Float64Array.from({ length }, (_, t) => {
+    return 50 + 30 * Math.sin((2 * Math.PI * (t + seed)) / 24) + 4 * random.normal();
+  });
+}

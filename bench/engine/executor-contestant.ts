@@ -1,0 +1,173 @@
+// A contestant process that hosts one of our executors, named by its argument. Answers the questions of
+// `protocol.ts`, one JSON line each.
+
+import { readFileSync, writeFileSync } from "node:fs";
+import { createInterface } from "node:readline";
+import type { NetExecutor, SampleTask, SessionTask, TrainingSession } from "../../src/engine/executor.ts";
+import { measureSimdPeak } from "../rig/simd-peak.ts";
+import { type ExecutorName, openExecutor } from "./executors.ts";
+import { comparedSteps, type Question, type Timing, type Work } from "./protocol.ts";
+
+/** A work in the hands of an executor. */
+interface Runner {
+  /** Puts everything back to the start. */
+  begin(): void;
+  /** The work of all models, once. */
+  once(): void;
+  result(): Float64Array;
+  close(): void;
+}
+
+function createForecast(
+  executor: NetExecutor,
+  work: Extract<Work, { kind: "forecast" }>,
+  models: number,
+): Runner {
+  const { plan, paths, files } = work;
+  const windows = readFloats(files.windows);
+  const noise = { paths, values: readFloats(files.noise) };
+  const tasks = manyWeights(work, models).map((weights, m): SampleTask => {
+    const window = windows.slice(m * plan.windowSize, (m + 1) * plan.windowSize);
+    return { net: { plan, weights }, window, noise };
+  });
+  return {
+    begin: () => {},
+    once: () => executor.sample(tasks),
+    result: () => {
+      const outputs = executor.sample(tasks);
+      return concatenate(outputs.flatMap(({ mean, deviation }) => [mean, deviation ?? new Float32Array()]));
+    },
+    close: () => {},
+  };
+}
+
+function createTraining(
+  executor: NetExecutor,
+  work: Extract<Work, { kind: "train" }>,
+  models: number,
+): Runner {
+  const { plan, batch, learningRate, files } = work;
+  const windows = readFloats(files.windows);
+  const targets = readFloats(files.targets);
+  const count = windows.length / work.models / plan.windowSize;
+  const tasks = manyWeights(work, models).map((weights, m): SessionTask => {
+    const training = {
+      count,
+      windows: pieceOf(windows, m, count * plan.windowSize),
+      targets: pieceOf(targets, m, count * plan.cells.length),
+    };
+    return { weights, training, validation: { count: 0, windows: emptyFloats, targets: emptyFloats } };
+  });
+  const session: TrainingSession = executor.train(plan, tasks);
+  const adam = tasks.map(() => ({ learningRate, weightDecay: 0 }));
+  const blocks = Array.from({ length: Math.floor(count / batch) }, (_, block) => {
+    const rows = Int32Array.from({ length: batch }, (__, row) => block * batch + row);
+    return tasks.map(() => rows);
+  });
+  let step = 0;
+  const next = () => session.step(blocks[step++ % blocks.length], adam);
+  const begin = () => {
+    step = 0;
+    for (const [net, { weights }] of tasks.entries()) session.reset(net, weights);
+  };
+  return {
+    begin,
+    once: next,
+    result: () => {
+      begin();
+      const losses = Array.from({ length: comparedSteps }, next);
+      return Float64Array.from({ length: models * comparedSteps }, (_, i) => {
+        return losses[i % comparedSteps][Math.floor(i / comparedSteps)];
+      });
+    },
+    close: () => session.close(),
+  };
+}
+
+const emptyFloats = new Float32Array();
+
+function readFloats(path: string): Float32Array {
+  const bytes = readFileSync(path);
+  return new Float32Array(new Uint8Array(bytes).buffer);
+}
+
+function pieceOf(values: Float32Array, piece: number, length: number): Float32Array {
+  return values.slice(piece * length, (piece + 1) * length);
+}
+
+function manyWeights({ plan, files }: Work, models: number): Float32Array[] {
+  const all = readFloats(files.weights);
+  return Array.from({ length: models }, (_, m) => pieceOf(all, m, plan.weightCount));
+}
+
+function concatenate(parts: readonly Float32Array[]): Float64Array {
+  const whole = new Float64Array(parts.reduce((sum, { length }) => sum + length, 0));
+  let end = 0;
+  for (const part of parts) {
+    whole.set(part, end);
+    end += part.length;
+  }
+  return whole;
+}
+
+const { executor, about } = await openExecutor(process.argv[2] as ExecutorName);
+let work: Work | undefined;
+let runner: (Runner & { readonly models: number }) | undefined;
+
+function runnerOf(models: number): Runner {
+  if (work === undefined) throw new Error("no work was loaded");
+  if (runner?.models !== models) {
+    runner?.close();
+    const made =
+      work.kind === "forecast"
+        ? createForecast(executor, work, models)
+        : createTraining(executor, work, models);
+    runner = { ...made, models };
+  }
+  return runner;
+}
+
+function time({ models, minMs, warmUp }: Extract<Question, { do: "time" }>): Timing {
+  const subject = runnerOf(models);
+  subject.begin();
+  if (warmUp) subject.once();
+  const begin = performance.now();
+  const beginCpu = process.cpuUsage();
+  for (let passes = 1; ; passes++) {
+    subject.once();
+    const ms = performance.now() - begin;
+    if (ms < minMs) continue;
+    const { user, system } = process.cpuUsage(beginCpu);
+    return { units: passes * models, ms, cpuMs: (user + system) / 1000 };
+  }
+}
+
+function answer(question: Question): object {
+  switch (question.do) {
+    case "hello":
+      return { about };
+    case "peak":
+      return { gigaflops: measureSimdPeak() };
+    case "load":
+      runner?.close();
+      runner = undefined;
+      work = question;
+      return {};
+    case "run":
+      writeFileSync(question.file, runnerOf(question.models).result());
+      return {};
+    case "time":
+      return time(question);
+  }
+}
+
+for await (const line of createInterface(process.stdin)) {
+  let reply: object;
+  try {
+    reply = answer(JSON.parse(line) as Question);
+  } catch (error) {
+    reply = { error: error instanceof Error ? error.message : String(error) };
+  }
+  process.stdout.write(`${JSON.stringify(reply)}\n`);
+}
+executor.close();

@@ -1,0 +1,126 @@
+// The training of one net from its first weights to a result: the search for a learning rate, then training with the
+// winner until nothing improves. Driven from outside, epoch by epoch, so that several nets can go in step.
+//
+//   searching ──every rate tried──► training ──patience or epochs used up──► done
+//       └──────every rate failed─────────────────────────────────────────────► done
+// With a single rate there is nothing to search for.
+
+import { createRandom, type Random } from "../runtime/random.ts";
+import type { FitProgress, FitResult, FitTask } from "./engine.ts";
+import type { AdamOptions, TrainingSession } from "./executor.ts";
+import { FitAttempt } from "./fit-attempt.ts";
+
+export class FitRun {
+  readonly task: FitTask;
+  result: FitResult | null = null;
+  readonly #net: number;
+  readonly #session: TrainingSession;
+  readonly #startLoss: number;
+  readonly #attempts: FitAttempt[] = [];
+  readonly #order: Int32Array;
+  #attempt: FitAttempt;
+  #isSearching: boolean;
+  #random: Random;
+
+  /** The session holds the task's first weights, whose validation loss is known. */
+  constructor(task: FitTask, net: number, session: TrainingSession, startLoss: number) {
+    this.task = task;
+    this.#net = net;
+    this.#session = session;
+    this.#startLoss = startLoss;
+    this.#order = new Int32Array(task.training.count);
+    this.#random = createRandom(task.options.seed);
+    this.#isSearching = task.options.learningRates.length > 1;
+    this.#attempt = this.#tryNextRate();
+    if (!Number.isFinite(startLoss)) this.#giveUp(`the first weights have a validation loss of ${startLoss}`);
+  }
+
+  /** Batches that an epoch has. */
+  get batches(): number {
+    return Math.ceil(this.task.training.count / this.task.options.batchSize);
+  }
+
+  get adam(): AdamOptions {
+    return {
+      learningRate: this.#attempt.learningRate,
+      weightDecay: this.task.options.weightDecay,
+    };
+  }
+
+  beginEpoch(): void {
+    this.#attempt.beginEpoch();
+    const order = this.#order;
+    for (let i = order.length - 1; i > 0; i--) {
+      const j = Math.floor(this.#random.uniform() * (i + 1));
+      [order[i], order[j]] = [order[j], order[i]];
+    }
+  }
+
+  /** Rows of a batch, the last one of an epoch being shorter; null when the net rests. */
+  rowsOf(batch: number): Int32Array | null {
+    if (this.result !== null || this.#attempt.failure !== null || batch >= this.batches) return null;
+    const { batchSize } = this.task.options;
+    return this.#order.subarray(batch * batchSize, (batch + 1) * batchSize);
+  }
+
+  noteStep(loss: number, rows: number): void {
+    this.#attempt.noteStep(loss, rows);
+  }
+
+  /** Takes in the validation loss after an epoch and decides how to go on. */
+  endEpoch(validationLoss: number): FitProgress {
+    const attempt = this.#attempt;
+    attempt.endEpoch(validationLoss, () => this.#session.weights(this.#net));
+    const { epoch, trainingLoss } = attempt;
+    if (this.#isSearching) this.#goOnSearching();
+    else this.#goOnTraining();
+    return { task: this.#net, epoch, trainingLoss, validationLoss };
+  }
+
+  #goOnSearching(): void {
+    const { searchEpochs, maxEpochs, learningRates } = this.task.options;
+    if (this.#attempt.failure === null && this.#attempt.epoch < Math.min(searchEpochs, maxEpochs)) return;
+    if (this.#attempts.length < learningRates.length) {
+      this.#attempt = this.#tryNextRate();
+      this.#session.reset(this.#net, this.task.start);
+      return;
+    }
+    this.#isSearching = false;
+    this.#attempt = this.#winner();
+    this.#session.reset(this.#net, this.#attempt.rewind());
+    this.#goOnTraining();
+  }
+
+  #goOnTraining(): void {
+    const { maxEpochs, patience } = this.task.options;
+    const { failure, epoch, best, learningRate, isUsable } = this.#attempt;
+    if (!isUsable) this.#giveUp(this.#attempts.map((attempt) => attempt.failure).join("; "));
+    else if (failure !== null || epoch >= maxEpochs || epoch - best.epoch >= patience) {
+      this.result = { outcome: "fitted", learningRate, ...best };
+    }
+  }
+
+  /** Every rate meets the same start and the same shuffles. */
+  #tryNextRate(): FitAttempt {
+    const { learningRates, seed } = this.task.options;
+    const start = { weights: this.task.start, validationLoss: this.#startLoss, epoch: 0 };
+    const attempt = new FitAttempt(learningRates[this.#attempts.length], start);
+    this.#attempts.push(attempt);
+    this.#random = createRandom(seed);
+    for (let row = 0; row < this.#order.length; row++) this.#order[row] = row;
+    return attempt;
+  }
+
+  /** The lowest validation loss among the rates that did not fail; a failed one only when all did. */
+  #winner(): FitAttempt {
+    const rank = (attempt: FitAttempt) => (attempt.failure === null ? 0 : attempt.isUsable ? 1 : 2);
+    return this.#attempts.reduce((best, attempt) => {
+      const isBetter = attempt.best.validationLoss < best.best.validationLoss;
+      return rank(attempt) < rank(best) || (rank(attempt) === rank(best) && isBetter) ? attempt : best;
+    });
+  }
+
+  #giveUp(reason: string): void {
+    this.result = { outcome: "diverged", reason };
+  }
+}

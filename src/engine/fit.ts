@@ -1,0 +1,125 @@
+// The training loop, the same for every executor: nets of one plan advance in step through one session, each with its
+// own data, rates and end. It is a generator that pauses after every step, so that whoever drives it can let other
+// work through, or cancel.
+
+import type { NetPlan } from "../models/forecastnet/plan.ts";
+import { sharedPlan } from "../models/forecastnet/shared-plan.ts";
+import { ForecastnetError } from "../runtime/errors.ts";
+import type { FitProgress, FitResult, FitTask } from "./engine.ts";
+import type { Criterion, NetExecutor, TrainingSession } from "./executor.ts";
+import { FitRun } from "./fit-run.ts";
+
+/** Handed to `next` in place of undefined: nets still in training end as cancelled, the others keep their results. */
+export type FitCommand = "cancel";
+
+/** Yields null between steps and the progress of each net after each of its epochs. */
+export type Fitting = Generator<FitProgress | null, readonly FitResult[], FitCommand | undefined>;
+
+export function* fitNets(executor: NetExecutor, tasks: readonly FitTask[]): Fitting {
+  if (tasks.length === 0) return [];
+  const plan = sharedPlan(tasks[0].spec);
+  for (const [index, task] of tasks.entries()) checkTask(task, index, plan);
+  // A training that was cancelled while it waited for its turn takes no memory.
+  if ((yield null) === "cancel") return tasks.map(() => ({ outcome: "cancelled" }));
+  const session = executor.train(
+    plan,
+    tasks.map(({ start, training, validation }) => ({ weights: start, training, validation })),
+  );
+  try {
+    const startLosses = validate(session, tasks);
+    const runs = tasks.map((task, net) => new FitRun(task, net, session, startLosses[net]));
+    yield* fitAll(session, runs);
+    return runs.map(({ result }) => result ?? { outcome: "cancelled" });
+  } finally {
+    session.close();
+  }
+}
+
+/** Ends when every run has a result, or at once when cancelled. */
+function* fitAll(
+  session: TrainingSession,
+  runs: readonly FitRun[],
+): Generator<FitProgress | null, void, FitCommand | undefined> {
+  for (;;) {
+    const active = runs.filter(({ result }) => result === null);
+    if (active.length === 0) return;
+    const isCancelled = yield* runEpoch(session, runs, active);
+    if (isCancelled) return;
+    const losses = validate(
+      session,
+      runs.map(({ task }) => task),
+    );
+    for (const [net, run] of runs.entries()) {
+      if (run.result !== null) continue;
+      if ((yield run.endEpoch(losses[net])) === "cancel") return;
+    }
+  }
+}
+
+/** One epoch of every active net; those with fewer batches rest until the longest is through. */
+function* runEpoch(
+  session: TrainingSession,
+  runs: readonly FitRun[],
+  active: readonly FitRun[],
+): Generator<null, boolean, FitCommand | undefined> {
+  for (const run of active) run.beginEpoch();
+  const adam = runs.map((run) => run.adam);
+  const batches = Math.max(...active.map((run) => run.batches));
+  for (let batch = 0; batch < batches; batch++) {
+    const rows = runs.map((run) => run.rowsOf(batch));
+    if (rows.every((indices) => indices === null)) break;
+    const losses = session.step(rows, adam);
+    for (const [net, indices] of rows.entries()) {
+      if (indices !== null) runs[net].noteStep(losses[net], indices.length);
+    }
+    if ((yield null) === "cancel") return true;
+  }
+  return false;
+}
+
+/** Each net's validation loss by its own criterion. */
+function validate(session: TrainingSession, tasks: readonly FitTask[]): readonly number[] {
+  const lossesBy = new Map<Criterion, Float64Array>();
+  for (const { options } of tasks) {
+    if (!lossesBy.has(options.criterion))
+      lossesBy.set(options.criterion, session.validate(options.criterion));
+  }
+  return tasks.map(({ options }, net) => lossesBy.get(options.criterion)?.[net] ?? Number.NaN);
+}
+
+function checkTask(
+  { spec, start, training, validation, options }: FitTask,
+  index: number,
+  plan: NetPlan,
+): void {
+  const refuse = (code: "WINDOW_UNFIT" | "MODEL_UNFIT" | "CONFIG_INVALID", problem: string): never => {
+    throw new ForecastnetError(code, `training task ${index}: ${problem}`, { context: { task: index } });
+  };
+  if (sharedPlan(spec) !== plan)
+    refuse("MODEL_UNFIT", "spec differs from that of task 0; expected are equal specs");
+  if (start.length !== plan.weightCount) {
+    refuse("MODEL_UNFIT", `start has ${start.length} weights; expected are ${plan.weightCount}`);
+  }
+  for (const [name, set] of Object.entries({ training, validation })) {
+    const { inputLength, horizon } = spec;
+    if (set.count < 1) {
+      const needed = `${inputLength} + ${horizon} unbroken steps`;
+      refuse("WINDOW_UNFIT", `the ${name} set has no rows; expected is one or more, each made of ${needed}`);
+    }
+    const [windows, targets] = [set.count * plan.windowSize, set.count * horizon * plan.targets];
+    if (set.windows.length !== windows || set.targets.length !== targets) {
+      const found = `${set.windows.length} and ${set.targets.length}`;
+      refuse("WINDOW_UNFIT", `the ${name} set has ${found} numbers; expected are ${windows} and ${targets}`);
+    }
+  }
+  const { batchSize, maxEpochs, patience, searchEpochs, learningRates } = options;
+  for (const [name, value] of Object.entries({ batchSize, maxEpochs, patience, searchEpochs })) {
+    if (!(value >= 1)) refuse("CONFIG_INVALID", `${name} is ${value}; expected is 1 or more`);
+  }
+  if (learningRates.length === 0 || !learningRates.every((rate) => rate > 0)) {
+    refuse(
+      "CONFIG_INVALID",
+      `learningRates are ${JSON.stringify(learningRates)}; expected are numbers above 0`,
+    );
+  }
+}

@@ -1,0 +1,107 @@
+// The outputs of a cell: drawing the next input of each sample path, and the loss with its derivatives.
+//
+// Legend: s the deviation layer's sum, σ = softplus(s), y the target, z = (y − μ)/σ.
+//   Gaussian  L = ln σ + z²/2,  ∂L/∂μ = −z/σ,  ∂L/∂s = (1 − z²)·σ'(s)/σ with σ'(s) = sigmoid(s)
+//   linear    L = (y − μ)²,     ∂L/∂μ = 2(μ − y)
+// Rows here are [target][lane], all lanes of a target together.
+
+import {
+  atB,
+  atBRow,
+  atFlags,
+  atOutputs,
+  atW,
+  atX,
+  atXRow,
+  atY,
+  atYBlock,
+  atYRow,
+  flagGaussian,
+  flagLossOnly,
+} from "../op-codes";
+import { field } from "./record";
+import { log4, sigmoid4, softplus4, splat } from "./vector-math";
+
+/** x = μ, b = s → σ in place, w = noise; y receives μ + σ·noise as rows of the next cell's input. */
+export function draw(op: usize, noise: usize, blocks: i32): void {
+  const isGaussian = (field(op, atFlags) & flagGaussian) != 0;
+  const yBlock = field(op, atYBlock);
+  for (let target = 0; target < field(op, atOutputs); target++) {
+    const mean: usize = field(op, atX) + target * field(op, atXRow);
+    const deviation: usize = field(op, atB) + target * field(op, atBRow);
+    const z: usize = noise + field(op, atW) + target * field(op, atXRow);
+    const y: usize = field(op, atY) + target * field(op, atYRow);
+    for (let half = 0; half < blocks << 1; half++) {
+      const at = half << 4;
+      let value = v128.load(mean + at);
+      if (isGaussian) {
+        const sigma = softplus4(v128.load(deviation + at));
+        v128.store(deviation + at, sigma);
+        value = f32x4.add(value, f32x4.mul(sigma, v128.load(z + at)));
+      }
+      // The last cell feeds none.
+      if (field(op, atY) != 0) v128.store(y + (half >> 1) * yBlock + ((half & 1) << 4), value);
+    }
+  }
+}
+
+/**
+ * x = μ, b = s, w = targets; y receives ∂L/∂μ and, `yBlock` bytes on, ∂L/∂s, times `scale`. Lanes from `lanes` on
+ * are padding: no loss and no derivative. Returns the sum of the losses.
+ */
+export function loss(op: usize, lanes: i32, scale: f32): f64 {
+  const isGaussian = (field(op, atFlags) & flagGaussian) != 0;
+  const isLossOnly = (field(op, atFlags) & flagLossOnly) != 0;
+  let total: f64 = 0;
+  for (let target = 0; target < field(op, atOutputs); target++) {
+    const row = target * field(op, atXRow);
+    const mean: usize = field(op, atX) + row;
+    const sums: usize = field(op, atB) + row;
+    const truth: usize = field(op, atW) + row;
+    const byMean: usize = field(op, atY) + row;
+    const bySum: usize = byMean + field(op, atYBlock);
+    // Whole blocks of 8, so that the padding of the last one gets its zeros.
+    for (let half = 0; half < ((lanes + 7) >> 3) << 1; half++) {
+      const at = half << 4;
+      const present = i32x4.lt_s(i32x4.add(i32x4.splat(half << 2), i32x4(0, 1, 2, 3)), i32x4.splat(lanes));
+      const difference = f32x4.sub(v128.load(truth + at), v128.load(mean + at));
+      let losses: v128;
+      if (isGaussian) {
+        const s = v128.load(sums + at);
+        const sigma = softplus4(s);
+        const z = f32x4.div(difference, sigma);
+        const z2 = f32x4.mul(z, z);
+        losses = f32x4.add(logOfDeviation(s, sigma), f32x4.mul(z2, splat(0.5)));
+        if (!isLossOnly) {
+          const byS = f32x4.mul(f32x4.sub(splat(1), z2), f32x4.div(sigmoid4(s), sigma));
+          storeScaled(byMean + at, f32x4.neg(f32x4.div(z, sigma)), scale, present);
+          storeScaled(bySum + at, byS, scale, present);
+        }
+      } else {
+        losses = f32x4.mul(difference, difference);
+        if (!isLossOnly) storeScaled(byMean + at, f32x4.mul(difference, splat(-2)), scale, present);
+      }
+      total += sumInDouble(v128.and(losses, present));
+    }
+  }
+  return total;
+}
+
+/** ln softplus(s): below −17 it is s to single precision, also where σ itself underflows. */
+function logOfDeviation(s: v128, sigma: v128): v128 {
+  return v128.bitselect(s, log4(sigma), f32x4.lt(s, splat(-17)));
+}
+
+@inline
+function storeScaled(at: usize, value: v128, scale: f32, present: v128): void {
+  v128.store(at, v128.and(f32x4.mul(value, splat(scale)), present));
+}
+
+@inline
+function sumInDouble(v: v128): f64 {
+  return (
+    <f64>f32x4.extract_lane(v, 0) +
+    <f64>f32x4.extract_lane(v, 1) +
+    (<f64>f32x4.extract_lane(v, 2) + <f64>f32x4.extract_lane(v, 3))
+  );
+}

@@ -1,0 +1,82 @@
+// The words of the kernel's programs, read by both sides: the TypeScript that writes programs and the AssemblyScript
+// that runs them. A program is a list of records of `recordBytes`; a field is the byte at which its int32 begins.
+//
+// Legend. Data comes in rows of 8 lanes (32 bytes); a lane is a sample path or a row of a minibatch.
+//   lanes layout      [block of 8 lanes][channel][position][lane]
+//   positions layout  [channel][position]: one value a position, the same for all lanes; a "block" is then 8 positions
+// Weights of a layer with `outputs` rows and `columns` columns are packed: first whole groups of four rows as
+// [group][column][4 rows], then the rows left over one by one as [row][column].
+
+export const recordBytes = 96;
+
+export const opEnd = 0;
+/** y = f(b + W·x), or y = f(y + W·x). Convolutions too: `kernel` rows of each channel, sliding over positions. */
+export const opForward = 1;
+/** y = f(b + W·x) for one vector. */
+export const opMatvec = 2;
+/** Writes zeros: `kernel` bytes of each channel. */
+export const opClear = 3;
+/** One value to all lanes of a row. */
+export const opSplat = 4;
+export const opCopy = 5;
+export const opPool = 6;
+/** σ = softplus(s), and μ + σz into the next cell's input. */
+export const opDraw = 7;
+/** The loss, and its derivatives by μ and s. */
+export const opLoss = 8;
+/** Derivative by the input of a dense layer. */
+export const opInputGradient = 9;
+/** Weights of a convolution as those of the convolution that carries its gradient back. */
+export const opFlip = 10;
+/** Derivative through an activation. */
+export const opActivationGradient = 11;
+export const opPoolGradient = 12;
+export const opWeightGradient = 13;
+export const opBiasGradient = 14;
+/** `kernel` bytes. */
+export const opCopyNumbers = 15;
+
+export const atCode = 0;
+/** The result: address, bytes to the next block, row (or channel) and position. */
+export const atY = 4;
+export const atYBlock = 8;
+export const atYRow = 12;
+export const atYStep = 16;
+/** The input, likewise. */
+export const atX = 20;
+export const atXBlock = 24;
+export const atXRow = 28;
+export const atXStep = 32;
+/** Column of weight (channel, k) = firstColumn + channel·columnStride + k. */
+export const atChannels = 36;
+export const atKernel = 40;
+export const atW = 44;
+export const atFirstColumn = 48;
+export const atColumnStride = 52;
+export const atColumns = 56;
+export const atOutputs = 60;
+export const atPositions = 64;
+/** Blocks of 8, or 0 for as many as the run has. */
+export const atBlocks = 68;
+/** Biases, or a third operand. */
+export const atB = 72;
+export const atBBlock = 76;
+export const atBRow = 80;
+export const atActivation = 84;
+export const atFlags = 88;
+
+export const activationLinear = 0;
+export const activationRelu = 1;
+export const activationSigmoid = 2;
+
+/** The addresses `w` and `b` are absolute; without it they count from the start of the net's weights. */
+export const flagAbsoluteW = 1;
+export const flagAbsoluteB = 2;
+/** Adds to what is in y. */
+export const flagAccumulate = 4;
+/** x is in the positions layout. */
+export const flagPositions = 8;
+/** The loss alone, no derivatives. */
+export const flagLossOnly = 16;
+/** The output is Gaussian. */
+export const flagGaussian = 32;

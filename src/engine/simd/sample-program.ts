@@ -1,0 +1,243 @@
+// The program that draws the sample paths of one net on one window; lanes are paths. Whatever depends on the shared
+// window alone is computed once: W·x of a dense layer, and in a convolutional cell all positions that do not see the
+// previous cell, through every convolution, pool and the dense layer.
+
+import { inputSizeOf, type Layer, outputSizeOf } from "../../models/forecastnet/layers.ts";
+import type { CellPlan, NetPlan, Placed } from "../../models/forecastnet/plan.ts";
+import { convFields, denseFields } from "./layer-fields.ts";
+import * as ops from "./op-codes.ts";
+import { NUMBER, ProgramWriter, ROW } from "./program.ts";
+import { completeShared, layOut, ownRowsAt, type Shape, type Stream, sharedOutputs } from "./stream.ts";
+
+export interface SampleProgram {
+  readonly writer: ProgramWriter;
+  /** Where the window goes. */
+  readonly window: number;
+  /** [step][target][lane]; rows of `laneBytes`. */
+  readonly mean: number;
+  readonly deviation: number;
+  readonly laneBytes: number;
+}
+
+export function writeSampleProgram(plan: NetPlan, maxBlocks: number): SampleProgram {
+  return new SampleCompiler(plan, maxBlocks).compile();
+}
+
+class SampleCompiler {
+  readonly #plan: NetPlan;
+  readonly #maxBlocks: number;
+  readonly #laneBytes: number;
+  readonly #writer = new ProgramWriter();
+  readonly #lasting = this.#writer.region();
+  /** The inputs of even and odd cells: a cell reads its own while it writes the next one's. */
+  readonly #inputs = [this.#writer.region(), this.#writer.region()];
+  readonly #inner = this.#writer.region();
+
+  constructor(plan: NetPlan, maxBlocks: number) {
+    this.#plan = plan;
+    this.#maxBlocks = maxBlocks;
+    this.#laneBytes = maxBlocks * ROW;
+  }
+
+  compile(): SampleProgram {
+    const { windowSize, targets, cells } = this.#plan;
+    const stepBytes = targets * this.#laneBytes;
+    const mean = this.#lasting.reserve(cells.length * stepBytes);
+    const deviation = this.#lasting.reserve(cells.length * stepBytes);
+    const window = this.#lasting.reserve(windowSize * NUMBER);
+    let input = this.#cellInput(0, window);
+    for (const [h, cell] of cells.entries()) {
+      this.#inner.reuse();
+      const next = this.#cellInput(h + 1, window);
+      this.#cell(cell, input, next);
+      const at = h * stepBytes;
+      this.#heads(cell, input, next, { mean: mean + at, deviation: deviation + at });
+      this.#writer.emit(ops.opDraw, {
+        x: mean + at,
+        xRow: this.#laneBytes,
+        b: deviation + at,
+        bRow: this.#laneBytes,
+        w: at,
+        y: h + 1 < cells.length ? ownRowsAt(next) + cell.outputs * ROW : 0,
+        yRow: ROW,
+        yBlock: next.rowsBlock,
+        outputs: targets,
+        flags: this.#plan.spec.output === "gaussian" ? ops.flagGaussian : 0,
+      });
+      input = next;
+    }
+    return { writer: this.#writer, window, mean, deviation, laneBytes: this.#laneBytes };
+  }
+
+  /** [window, previous cell's output, previous output] as cell `h` wants it; past the last cell, for its heads. */
+  #cellInput(h: number, window: number): Stream {
+    const { windowSize, targets, cells } = this.#plan;
+    const length = h === 0 ? windowSize : windowSize + cells[h - 1].outputs + targets;
+    const region = this.#inputs[h % 2];
+    region.reuse();
+    const stream = layOut(
+      region,
+      cells[h]?.layers[0] ?? null,
+      { channels: 1, length, shared: windowSize },
+      this.#maxBlocks,
+    );
+    this.#writer.emit(ops.opCopyNumbers, { x: window, y: stream.sharedAt, kernel: windowSize * NUMBER });
+    completeShared(this.#writer, stream);
+    return stream;
+  }
+
+  /** The cell's layers; its output becomes the first own rows of the next cell's input. */
+  #cell({ layers, outputs }: CellPlan, input: Stream, next: Stream): void {
+    let from = input;
+    for (const [i, layer] of layers.entries()) {
+      const reader = layers[i + 1] ?? null;
+      const shape = outputShape(layer, from, reader);
+      let to = layOut(this.#inner, reader, shape, this.#maxBlocks);
+      const goesOn = reader === null && shape.shared === 0;
+      if (goesOn) to = { ...to, origin: 0, rowsAt: ownRowsAt(next), rowsRow: ROW, rowsBlock: next.rowsBlock };
+      this.#layer(layer, from, to);
+      completeShared(this.#writer, to);
+      from = to;
+    }
+    if (from.shared === 0) return;
+    this.#writer.emit(ops.opSplat, {
+      x: from.sharedAt,
+      channels: 1,
+      positions: outputs,
+      y: ownRowsAt(next),
+      yBlock: next.rowsBlock,
+    });
+  }
+
+  #layer(layer: Placed, from: Stream, to: Stream): void {
+    if (layer.kind === "dense") this.#dense(layer, from, to);
+    else if (layer.kind === "conv") this.#conv(layer, from, to);
+    else this.#pool(layer, from, to);
+  }
+
+  #conv(layer: Placed & { kind: "conv" }, from: Stream, to: Stream): void {
+    const fields = convFields(layer);
+    if (to.shared > 0) {
+      this.#writer.emit(ops.opForward, {
+        ...fields,
+        flags: ops.flagPositions,
+        x: from.sharedAt - layer.padding * NUMBER,
+        xRow: from.sharedRow,
+        xBlock: 8 * NUMBER,
+        positions: 1,
+        blocks: Math.ceil(to.shared / 8),
+        y: to.sharedAt,
+        yRow: to.sharedRow,
+        yBlock: 8 * NUMBER,
+      });
+    }
+    if (to.shared === to.length) return;
+    this.#writer.emit(ops.opForward, {
+      ...fields,
+      ...readRows(from, from.rowsAt),
+      xStep: ROW,
+      positions: to.length - to.shared,
+      ...writeRows(to),
+    });
+  }
+
+  #pool(layer: Placed & { kind: "pool" }, from: Stream, to: Stream): void {
+    const fields = { channels: layer.channels, kernel: layer.size };
+    if (to.shared > 0) {
+      this.#writer.emit(ops.opPool, {
+        ...fields,
+        flags: ops.flagPositions,
+        x: from.sharedAt,
+        xRow: from.sharedRow,
+        xStep: layer.stride * NUMBER,
+        positions: to.shared,
+        y: to.sharedAt,
+        yRow: to.sharedRow,
+      });
+    }
+    if (to.shared === to.length) return;
+    const first = from.rowsAt + (to.shared * layer.stride - from.origin) * ROW;
+    this.#writer.emit(ops.opPool, {
+      ...fields,
+      ...readRows(from, first),
+      xStep: layer.stride * ROW,
+      positions: to.length - to.shared,
+      ...writeRows(to),
+    });
+  }
+
+  #dense(layer: Placed & { kind: "dense" }, from: Stream, to: Stream): void {
+    const fields = { ...denseFields(layer), channels: from.channels, columnStride: from.length };
+    const shared = { ...fields, x: from.sharedAt, xRow: from.sharedRow, kernel: from.shared };
+    if (from.shared === from.length) {
+      this.#writer.emit(ops.opMatvec, { ...shared, y: to.sharedAt });
+      return;
+    }
+    let bias: { b?: number; flags?: number } = {};
+    if (from.shared > 0) {
+      bias = { b: this.#inner.reserve(layer.outputs * NUMBER), flags: ops.flagAbsoluteB };
+      this.#writer.emit(ops.opMatvec, { ...shared, y: bias.b as number, activation: ops.activationLinear });
+    }
+    this.#writer.emit(ops.opForward, {
+      ...fields,
+      ...bias,
+      ...readRows(from, ownRowsAt(from)),
+      kernel: from.length - from.shared,
+      firstColumn: from.shared,
+      ...writeRows({ ...to, rowsRow: ROW }),
+    });
+  }
+
+  #heads(cell: CellPlan, input: Stream, output: Stream, to: { mean: number; deviation: number }): void {
+    const { mean, deviation, outputs, inputs } = cell;
+    const seen = { x: ownRowsAt(output), xBlock: output.rowsBlock, kernel: outputs };
+    const rows = { yRow: this.#laneBytes, yBlock: ROW };
+    if (deviation !== null) {
+      this.#writer.emit(ops.opForward, { ...denseFields(deviation), ...seen, ...rows, y: to.deviation });
+    }
+    const fields = { ...denseFields(mean), ...rows, y: to.mean };
+    if (mean.inputs === outputs) {
+      this.#writer.emit(ops.opForward, { ...fields, ...seen });
+      return;
+    }
+    // The shortcut: the mean also sees the cell's input, whose window is again the same for all paths.
+    const { windowSize } = this.#plan;
+    const b = this.#inner.reserve(mean.outputs * NUMBER);
+    this.#writer.emit(ops.opMatvec, {
+      ...fields,
+      x: input.sharedAt,
+      kernel: windowSize,
+      firstColumn: outputs,
+      y: b,
+    });
+    this.#writer.emit(ops.opForward, { ...fields, ...seen, b, flags: ops.flagAbsoluteB });
+    if (inputs === windowSize) return;
+    this.#writer.emit(ops.opForward, {
+      ...fields,
+      ...readRows(input, ownRowsAt(input)),
+      kernel: inputs - windowSize,
+      firstColumn: outputs + windowSize,
+      flags: ops.flagAccumulate,
+    });
+  }
+}
+
+function outputShape(layer: Layer, from: Shape, reader: Layer | null): Shape {
+  const size = outputSizeOf(layer);
+  const channels = layer.kind === "dense" ? 1 : layer.kind === "conv" ? layer.filters : layer.channels;
+  if (
+    reader !== null &&
+    (inputSizeOf(reader) !== size || (reader.kind !== "dense" && reader.channels !== channels))
+  ) {
+    throw new RangeError(`a ${reader.kind} layer cannot read ${channels} channels of ${size / channels}`);
+  }
+  return { channels, length: size / channels, shared: sharedOutputs(layer, from) };
+}
+
+function readRows({ rowsRow, rowsBlock }: Stream, x: number): { x: number; xRow: number; xBlock: number } {
+  return { x, xRow: rowsRow, xBlock: rowsBlock };
+}
+
+function writeRows(to: Stream): { y: number; yRow: number; yBlock: number; yStep: number } {
+  return { y: ownRowsAt(to), yRow: to.rowsRow, yBlock: to.rowsBlock, yStep: ROW };
+}

@@ -1,0 +1,210 @@
+// One cell of many nets at once, as TensorFlow ops: the only place where the layers of `layers.ts` become tensors.
+// Forecasting, validation and training all run through it, and every op used has a gradient on all backends.
+//
+// Legend: n nets, C channels, L positions; a lane is a sample path when forecasting, a row of the minibatch when
+// training. Data is [n·C, L, lanes], so a vector is [n, L, lanes]; what is the same for all lanes has one lane.
+// Weights are [n, outputs, inputs]: the product with data needs no transposition and comes out as data again.
+
+import type { Activation, ConvLayer, PoolLayer } from "../../models/forecastnet/layers.ts";
+import type { CellPlan } from "../../models/forecastnet/plan.ts";
+import type { TensorFlow } from "./native-binding.ts";
+import {
+  type Block,
+  type CellBlocks,
+  fixedAfter,
+  type LayerBlocks,
+  type PanelLayout,
+} from "./panel-layout.ts";
+import type { Tensor, Tensor3D } from "./tensor-types.ts";
+
+/** What flows between layers: first the positions that depend on the window alone, then those that do not. */
+export interface Signal {
+  readonly channels: number;
+  readonly fixed: Tensor3D | null;
+  readonly free: Tensor3D | null;
+}
+
+/** The matrices of stacked nets, ready for products. */
+export interface Operands {
+  /** By panel and number within it. */
+  readonly blocks: readonly (readonly Tensor3D[])[];
+  /** W·x + b of the bare window, by number within the window panel. */
+  readonly ofWindow: readonly Tensor3D[];
+}
+
+export interface CellResult {
+  readonly hidden: Tensor3D;
+  readonly mean: Tensor3D;
+  readonly deviation: Tensor3D | null;
+}
+
+/** Cuts the stacked panels [n, rows, columns] and takes all products with the window [n, windowSize, lanes] at once. */
+export function toOperands(
+  tf: TensorFlow,
+  layout: PanelLayout,
+  stacked: readonly Tensor3D[],
+  window: Tensor3D,
+): Operands {
+  const cut = (tensor: Tensor3D, panel: number): Tensor3D[] => {
+    const { blockRows } = layout.panels[panel];
+    return blockRows.length === 1 ? [tensor] : tf.split(tensor, [...blockRows], 1);
+  };
+  const isOfWindow = (panel: number) => panel === layout.window?.weights || panel === layout.window?.biases;
+  const blocks = stacked.map((tensor, panel) => (isOfWindow(panel) ? [] : cut(tensor, panel)));
+  if (layout.window === null) return { blocks, ofWindow: [] };
+  const { weights, biases } = layout.window;
+  const products: Tensor3D = tf.add(tf.matMul(stacked[weights], window), stacked[biases]);
+  return { blocks, ofWindow: cut(products, weights) };
+}
+
+export function runCell(
+  tf: TensorFlow,
+  cell: CellPlan,
+  blocks: CellBlocks,
+  operands: Operands,
+  input: Signal,
+): CellResult {
+  let signal = input;
+  for (const [i, layer] of cell.layers.entries()) {
+    if (layer.kind === "pool") signal = applyPool(tf, layer, signal);
+    else if (layer.kind === "conv") signal = applyConv(tf, layer, operands, blocks.layers[i], signal);
+    else {
+      const sums = applyDense(tf, operands, blocks.layers[i], signal);
+      signal = { channels: 1, fixed: null, free: activate(tf, layer.activation, sums) };
+    }
+  }
+  // The last layer is dense, so nothing is left in the fixed part.
+  const hidden = signal.free as Tensor3D;
+  const seen =
+    cell.mean.inputs > cell.outputs ? { ...input, free: joinPositions(tf, hidden, input.free) } : signal;
+  const mean = applyDense(tf, operands, blocks.mean, seen);
+  const deviation =
+    blocks.deviation === null ? null : tf.softplus(applyDense(tf, operands, blocks.deviation, signal));
+  return { hidden, mean, deviation };
+}
+
+function applyDense(tf: TensorFlow, operands: Operands, blocks: LayerBlocks, input: Signal): Tensor3D {
+  const { window, fixed, free, bias } = blocks;
+  let sums = window === null ? blockOf(operands, bias as Block) : operands.ofWindow[window];
+  for (const [block, part] of [
+    [fixed, input.fixed],
+    [free, input.free],
+  ] as const) {
+    if (block === null || part === null) continue;
+    sums = tf.add(tf.matMul(blockOf(operands, block), toVector(tf, part, input.channels)), sums);
+  }
+  return sums;
+}
+
+function applyConv(
+  tf: TensorFlow,
+  layer: ConvLayer,
+  operands: Operands,
+  blocks: LayerBlocks,
+  { fixed, free }: Signal,
+): Signal {
+  const { padding, filters } = layer;
+  const filter = (data: Tensor3D) => convolve(tf, layer, operands, blocks, data);
+  if (fixed === null || free === null) {
+    const padded = padPositions(tf, (fixed ?? free) as Tensor3D, padding, padding);
+    const filtered = filter(padded);
+    return { channels: filters, fixed: fixed && filtered, free: free && filtered };
+  }
+  const settled = fixedAfter(layer, fixed.shape[1]);
+  const head = padPositions(tf, fixed, padding, 0);
+  // A free output still sees the last fixed inputs before it.
+  const tail = padPositions(tf, joinPositions(tf, positionsFrom(tf, head, settled), free), 0, padding);
+  return { channels: filters, fixed: settled === 0 ? null : filter(head), free: filter(tail) };
+}
+
+/**
+ * Every patch of inputs under the kernel becomes a column, so that one product convolves all positions of all
+ * lanes of all nets, each with its own weights; an op for convolutions would know one set of weights only.
+ */
+function convolve(
+  tf: TensorFlow,
+  { channels, filters, kernel, activation }: ConvLayer,
+  operands: Operands,
+  blocks: LayerBlocks,
+  data: Tensor3D,
+): Tensor3D {
+  const [sequences, length, lanes] = data.shape;
+  const nets = sequences / channels;
+  const positions = length - kernel + 1;
+  const shifted = Array.from({ length: kernel }, (_, k) =>
+    tf.slice(data, [0, k, 0], [sequences, positions, lanes]),
+  );
+  const patches = tf.reshape(tf.concat(shifted, 1), [nets, channels * kernel, positions * lanes]) as Tensor3D;
+  const sums: Tensor3D = tf.add(
+    tf.matMul(blockOf(operands, blocks.free as Block), patches),
+    blockOf(operands, blocks.bias as Block),
+  );
+  return tf.reshape(activate(tf, activation, sums), [nets * filters, positions, lanes]);
+}
+
+function applyPool(tf: TensorFlow, layer: PoolLayer, { channels, fixed, free }: Signal): Signal {
+  const { size, stride } = layer;
+  // To the op this is one image, sequences by positions, with the lanes as its channels.
+  const pool = (data: Tensor3D | null) =>
+    data === null || data.shape[1] < size ? null : tf.avgPool(data, [1, size], [1, stride], "valid");
+  if (fixed === null || free === null) return { channels, fixed: pool(fixed), free: pool(free) };
+  const settled = fixedAfter(layer, fixed.shape[1]);
+  const start = settled * stride;
+  const gap = start - fixed.shape[1];
+  const rest =
+    gap < 0 ? joinPositions(tf, positionsFrom(tf, fixed, start), free) : positionsFrom(tf, free, gap);
+  return { channels, fixed: pool(fixed), free: pool(rest) };
+}
+
+/** One after the other along the positions; what has one lane is repeated for all lanes of the other. */
+export function joinPositions(tf: TensorFlow, first: Tensor3D | null, second: Tensor3D | null): Tensor3D {
+  if (first === null || second === null) return (first ?? second) as Tensor3D;
+  const lanes = Math.max(first.shape[2], second.shape[2]);
+  return tf.concat([widen(tf, first, lanes), widen(tf, second, lanes)], 1);
+}
+
+export function widen(tf: TensorFlow, data: Tensor3D, lanes: number): Tensor3D {
+  return data.shape[2] === lanes ? data : tf.tile(data, [1, 1, lanes]);
+}
+
+function positionsFrom(tf: TensorFlow, data: Tensor3D, start: number): Tensor3D | null {
+  const [sequences, length, lanes] = data.shape;
+  if (start >= length) return null;
+  return start === 0 ? data : tf.slice(data, [0, start, 0], [sequences, length - start, lanes]);
+}
+
+function padPositions(tf: TensorFlow, data: Tensor3D, before: number, after: number): Tensor3D {
+  if (before === 0 && after === 0) return data;
+  return tf.pad3d(data, [
+    [0, 0],
+    [before, after],
+    [0, 0],
+  ]);
+}
+
+function toVector(tf: TensorFlow, data: Tensor3D, channels: number): Tensor3D {
+  if (channels === 1) return data;
+  const [sequences, length, lanes] = data.shape;
+  return tf.reshape(data, [sequences / channels, channels * length, lanes]);
+}
+
+function blockOf(operands: Operands, { panel, index }: Block): Tensor3D {
+  return operands.blocks[panel][index];
+}
+
+function activate(tf: TensorFlow, activation: Activation, sums: Tensor3D): Tensor3D {
+  if (activation === "linear") return sums;
+  return activation === "relu" ? relu(tf, sums) : tf.sigmoid(sums);
+}
+
+/** With a slope of two ops: the one that TensorFlow.js brings takes six, and runs as often as anything else. */
+function relu(tf: TensorFlow, sums: Tensor3D): Tensor3D {
+  const withSlope = tf.customGrad((x, save) => {
+    const value = tf.relu(x as Tensor3D);
+    (save as (tensors: Tensor3D[]) => void)([value]);
+    const gradFunc = (slope: Tensor, saved: Tensor[]) =>
+      tf.mul(slope, tf.cast(tf.greater(saved[0], 0), "float32"));
+    return { value, gradFunc };
+  });
+  return withSlope(sums) as Tensor3D;
+}

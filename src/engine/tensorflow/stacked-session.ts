@@ -1,0 +1,188 @@
+// Nets of one plan in training, many in one step. Keeps who is in which stack: nets that step together are brought
+// together, nets that rest are set aside, and weights that were put in place wait until they are needed.
+
+import { ForecastnetError } from "../../runtime/errors.ts";
+import type { AdamOptions, Criterion, SessionTask, TrainingSession } from "../executor.ts";
+import { checkRows, checkTrainingSet, checkWeights } from "./check-sizes.ts";
+import type { TensorFlow } from "./native-binding.ts";
+import type { PanelLayout } from "./panel-layout.ts";
+import { type RowPick, shareOf } from "./row-batch.ts";
+import { netsPerTraining, rowsPerValidation } from "./stack-size.ts";
+import { TrainingStack } from "./training-stack.ts";
+
+export interface SessionSetup {
+  readonly tf: TensorFlow;
+  readonly layout: PanelLayout;
+  /** What one stack may take while it runs, in bytes. */
+  readonly limit: number;
+  readonly onClose: () => void;
+}
+
+export class StackedSession implements TrainingSession {
+  readonly #setup: SessionSetup;
+  readonly #tasks: readonly SessionTask[];
+  /** Adam steps taken since the weights were put in place, by net. */
+  readonly #steps: number[];
+  /** Weights that are not on the device yet, by net. */
+  readonly #placed = new Map<number, Float32Array>();
+  #stacks: TrainingStack[] = [];
+  /** The longest minibatch so far: the stacks are sized for it once, and not anew for every shorter one. */
+  #mostRows = 1;
+  #isClosed = false;
+
+  constructor(setup: SessionSetup, tasks: readonly SessionTask[]) {
+    const { plan } = setup.layout;
+    for (const [net, { weights, training, validation }] of tasks.entries()) {
+      checkWeights(plan, weights, `net ${net}`);
+      checkTrainingSet(plan, training, `the training set of net ${net}`);
+      checkTrainingSet(plan, validation, `the validation set of net ${net}`);
+    }
+    this.#setup = setup;
+    this.#tasks = tasks;
+    this.#steps = tasks.map(() => 0);
+    for (const [net, { weights }] of tasks.entries()) this.#placed.set(net, weights.slice());
+  }
+
+  step(rows: readonly (Int32Array | null)[], adam: readonly AdamOptions[]): Float64Array {
+    this.#refuseIfClosed();
+    const isActive = (net: number) => (rows[net]?.length ?? 0) > 0;
+    for (const [net, picked] of rows.entries()) {
+      if (picked === null) continue;
+      checkRows(picked, this.#tasks[net].training.count, `net ${net}`);
+      this.#mostRows = Math.max(this.#mostRows, picked.length);
+    }
+    const losses = new Float64Array(this.#tasks.length).fill(Number.NaN);
+    for (const stack of this.#gather(isActive)) {
+      for (const net of stack.nets) this.#steps[net] += 1;
+      const picks = stack.nets.map((net) => this.#pick(net, rows[net] as Int32Array));
+      const options = stack.nets.map((net) => adam[net]);
+      const found = stack.step(
+        picks,
+        options,
+        stack.nets.map((net) => this.#steps[net]),
+      );
+      for (const [place, net] of stack.nets.entries()) losses[net] = found[place];
+    }
+    return losses;
+  }
+
+  #pick(net: number, rows: Int32Array): RowPick {
+    return { set: this.#tasks[net].training, rows, share: shareOf(this.#setup.layout.plan, rows.length) };
+  }
+
+  /** Brings the chosen nets, and no others, into as few stacks as may be. */
+  #gather(isChosen: (net: number) => boolean): TrainingStack[] {
+    const { plan } = this.#setup.layout;
+    const most = netsPerTraining(plan, this.#mostRows, this.#setup.limit);
+    this.#placeWeights(most);
+    const chosen: TrainingStack[] = [];
+    const others: TrainingStack[] = [];
+    for (const stack of this.#stacks) {
+      const [inside, outside] = stack.part(isChosen);
+      if (outside !== null) others.push(outside);
+      let rest = inside;
+      while (rest !== null) {
+        const first = new Set(rest.nets.slice(0, most));
+        const [head, tail]: readonly [TrainingStack | null, TrainingStack | null] = rest.part((net) =>
+          first.has(net),
+        );
+        if (head !== null) chosen.push(head);
+        rest = tail;
+      }
+    }
+    const joined = joinSmall(chosen, most);
+    this.#stacks = [...joined, ...others];
+    return joined;
+  }
+
+  #placeWeights(most: number): void {
+    if (this.#placed.size === 0) return;
+    const kept: TrainingStack[] = [];
+    for (const stack of this.#stacks) {
+      const [replaced, rest] = stack.part((net) => this.#placed.has(net));
+      replaced?.close();
+      if (rest !== null) kept.push(rest);
+    }
+    const { tf, layout } = this.#setup;
+    const nets = [...this.#placed.keys()];
+    for (let start = 0; start < nets.length; start += most) {
+      const some = nets.slice(start, start + most);
+      const weights = some.map((net) => this.#placed.get(net) as Float32Array);
+      kept.push(TrainingStack.from(tf, layout, some, weights));
+    }
+    this.#stacks = kept;
+    this.#placed.clear();
+  }
+
+  validate(criterion: Criterion): Float64Array {
+    this.#refuseIfClosed();
+    const { layout, limit } = this.#setup;
+    this.#placeWeights(netsPerTraining(layout.plan, this.#mostRows, limit));
+    const losses = new Float64Array(this.#tasks.length);
+    for (const stack of this.#stacks) this.#validateStack(stack, criterion, losses);
+    // A mean over no rows is none.
+    for (const [net, { validation }] of this.#tasks.entries()) {
+      if (validation.count === 0) losses[net] = Number.NaN;
+    }
+    return losses;
+  }
+
+  #validateStack(stack: TrainingStack, criterion: Criterion, losses: Float64Array): void {
+    const { plan } = this.#setup.layout;
+    const sets = stack.nets.map((net) => this.#tasks[net].validation);
+    const longest = Math.max(...sets.map(({ count }) => count));
+    const size = rowsPerValidation(plan, stack.nets.length, this.#setup.limit);
+    for (let start = 0; start < longest; start += size) {
+      const picks = sets.map((set): RowPick => {
+        const length = Math.max(0, Math.min(size, set.count - start));
+        const rows = Int32Array.from({ length }, (_, i) => start + i);
+        return { set, rows, share: shareOf(plan, set.count) };
+      });
+      const found = stack.measure(picks, criterion);
+      for (const [place, net] of stack.nets.entries()) losses[net] += found[place];
+    }
+  }
+
+  weights(net: number): Float32Array {
+    this.#refuseIfClosed();
+    const placed = this.#placed.get(net);
+    if (placed !== undefined) return placed.slice();
+    const stack = this.#stacks.find(({ nets }) => nets.includes(net));
+    if (stack === undefined) {
+      throw new ForecastnetError("ENGINE_FAILED", `net ${net}: the session has ${this.#tasks.length} nets`);
+    }
+    return stack.weights(net);
+  }
+
+  reset(net: number, weights: Float32Array): void {
+    this.#refuseIfClosed();
+    checkWeights(this.#setup.layout.plan, weights, `net ${net}`);
+    this.#placed.set(net, weights.slice());
+    this.#steps[net] = 0;
+  }
+
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    for (const stack of this.#stacks) stack.close();
+    this.#stacks = [];
+    this.#setup.onClose();
+  }
+
+  #refuseIfClosed(): void {
+    if (this.#isClosed) throw new ForecastnetError("ENGINE_FAILED", "the training session is closed");
+  }
+}
+
+/** Joins stacks, the smallest first, as long as two fit into one. */
+function joinSmall(stacks: readonly TrainingStack[], most: number): TrainingStack[] {
+  const waiting = [...stacks].sort((a, b) => a.nets.length - b.nets.length);
+  const joined: TrainingStack[] = [];
+  for (const stack of waiting) {
+    const last = joined.at(-1);
+    if (last !== undefined && last.nets.length + stack.nets.length <= most) {
+      joined[joined.length - 1] = TrainingStack.join(last, stack);
+    } else joined.push(stack);
+  }
+  return joined;
+}

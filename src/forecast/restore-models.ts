@@ -1,0 +1,44 @@
+// Fills a store from the models topic when a partition is taken over. A record that cannot be read costs its own
+// series the model, and nothing else.
+
+import { avroCodec } from "../log/codec/avro.ts";
+import type { StoredRecord } from "../log/log.ts";
+import { ForecastnetError } from "../runtime/errors.ts";
+import type { ModelStore, Refusal } from "./model-store.ts";
+
+const codec = avroCodec("ModelRecord");
+
+export async function restoreModels(
+  store: ModelStore,
+  changelog: AsyncIterable<readonly StoredRecord[]>,
+): Promise<readonly Refusal[]> {
+  // A compacted topic may still hold older values of a key.
+  const newestByKey = new Map<string, Buffer>();
+  for await (const records of changelog) {
+    for (const { key, value } of records) {
+      if (key === null) continue;
+      const name = key.toString();
+      if (value === null) newestByKey.delete(name);
+      else newestByKey.set(name, value);
+    }
+  }
+  const refusals: Refusal[] = [];
+  for (const [key, value] of newestByKey) {
+    newestByKey.delete(key); // The bytes of a large fleet's models need not be held twice.
+    const refusal = putStored(store, key, value);
+    if (refusal !== null) refusals.push(refusal);
+  }
+  return refusals;
+}
+
+function putStored(store: ModelStore, key: string, value: Buffer): Refusal | null {
+  try {
+    const record = codec.decode(value);
+    if (record.modelKey === key) return store.put(record);
+    const detail = `the record under the key ${key} holds the model of ${record.modelKey}: write each under its own key`;
+    return { modelKey: key, reason: "unreadable", detail };
+  } catch (error) {
+    if (!(error instanceof ForecastnetError)) throw error;
+    return { modelKey: key, reason: "unreadable", detail: error.message };
+  }
+}

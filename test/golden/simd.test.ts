@@ -1,0 +1,15 @@
+// The kernel against the authors' numbers and the reference.
+
+import { loadKernel } from "../../src/engine/simd/kernel.ts";
+import { createSimdExecutor } from "../../src/engine/simd/simd-executor.ts";
+import { formsSuite } from "./support/forms-suite.ts";
+import { goldenSuite } from "./support/golden-suite.ts";
+import { subjectOf } from "./support/subject.ts";
+import { trainingSuite } from "./support/training-suite.ts";
+
+const name = "the kernel";
+const make = async () => createSimdExecutor(await loadKernel());
+
+goldenSuite(name, async () => subjectOf(await make()), 1e-4);
+formsSuite(name, make, { tolerance: 1e-4 });
+trainingSuite(name, make, 1e-4);

@@ -1,0 +1,119 @@
+// An engine against the reference, on the same weights and inputs: outputs, loss and every gradient of a
+// teacher-forced pass, and the free-running paths.
+
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import type { NetExecutor, PathOutputs, SampleTask } from "../../../src/engine/executor.ts";
+import { differentiateNet, samplePaths } from "../../../src/engine/reference/passes.ts";
+import type { ForecastNetSpec } from "../../../src/models/forecastnet/spec.ts";
+import { specOf } from "../../../src/models/forecastnet/spec.ts";
+import {
+  assertWithin,
+  type Difference,
+  differenceOf,
+  gradientDifference,
+  inWords,
+  lossDifference,
+} from "./difference.ts";
+import { netCases } from "./net-cases.ts";
+import { seededNet, seededNoise, seededRows } from "./seeded-net.ts";
+
+export type MakeExecutor = () => NetExecutor | Promise<NetExecutor>;
+
+export interface FormsOptions {
+  /** Relative to the reference. */
+  readonly tolerance: number;
+  /** Rows and paths of small nets. */
+  readonly small?: readonly number[];
+  /** Rows and paths of nets at the paper's size, on which the oracle itself is slow. */
+  readonly paper?: readonly number[];
+  /** How far a forecast may move, relatively, with what else is in its batch. */
+  readonly company?: number;
+}
+
+export function formsSuite(engine: string, makeExecutor: MakeExecutor, options: FormsOptions): void {
+  // One, a few, and more than a kernel takes at once with some left over.
+  const { tolerance, small = [1, 6, 37], paper = [19], company = 0 } = options;
+  const countsFor = ({ horizon }: ForecastNetSpec) => (horizon < 20 ? small : paper);
+  describe(`${engine} equals the reference`, () => {
+    let executor: NetExecutor;
+    before(async () => {
+      executor = await makeExecutor();
+    });
+    after(() => executor.close());
+    for (const { name, spec } of netCases) {
+      test(`${name}: outputs, loss and every gradient`, (t) => {
+        const found = countsFor(spec).flatMap((count) => derivativeDifferences(executor, spec, count));
+        t.diagnostic(inWords(assertWithin(tolerance, found)));
+      });
+      test(`${name}: the free-running paths`, (t) => {
+        const tasks = countsFor(spec).map((paths) => sampleTask(spec, paths));
+        const found = tasks.flatMap((task) => pathDifferences(task, executor.sample([task])[0]));
+        t.diagnostic(inWords(assertWithin(tolerance, found)));
+      });
+    }
+    test("a hundred paths of FN at the paper's size", (t) => {
+      const task = sampleTask(specOf("FN", 20), 100);
+      t.diagnostic(inWords(assertWithin(tolerance, pathDifferences(task, executor.sample([task])[0]))));
+    });
+    test("nets of many shapes in one batch come back in their order", (t) => {
+      const [small, conv, point] = [specOf("FN", 3), specOf("cFN", 4), specOf("FN2", 5)];
+      const asked = [small, conv, small, point, conv, small, point, small];
+      const tasks = asked.map((spec, i) => sampleTask(spec, 4 + (i % 3), 100 + i));
+      const outputs = executor.sample(tasks);
+      assert.equal(outputs.length, tasks.length);
+      const found = tasks.flatMap((task, i) => pathDifferences(task, outputs[i]));
+      t.diagnostic(inWords(assertWithin(tolerance, found)));
+    });
+    test("an empty batch yields nothing", () => {
+      assert.deepEqual(executor.sample([]), []);
+    });
+    test("the same batch gives the same bytes", () => {
+      const tasks = [specOf("FN", 4), specOf("cFN", 4), specOf("FN2", 4)].map((spec) => sampleTask(spec, 20));
+      assert.deepEqual(executor.sample(tasks), executor.sample(tasks));
+    });
+    test(`a forecast does not depend on its company by more than ${company}`, () => {
+      const task = sampleTask(specOf("FN", 4), 20);
+      const others = [sampleTask(specOf("FN", 4), 20, 9), sampleTask(specOf("cFN", 4), 3)];
+      const [alone] = executor.sample([task]);
+      const [, among] = executor.sample([others[0], task, others[1]]);
+      assertWithin(company, [
+        differenceOf("mean", among.mean, alone.mean),
+        differenceOf("deviation", among.deviation ?? [], alone.deviation ?? []),
+      ]);
+    });
+  });
+}
+
+function derivativeDifferences(executor: NetExecutor, spec: ForecastNetSpec, count: number): Difference[] {
+  const net = seededNet(spec, 1);
+  const rows = seededRows(net.plan, count, 2);
+  const expected = differentiateNet(net.plan, net.weights, rows);
+  const { mean, deviation, loss, gradient } = executor.differentiate(net, rows);
+  assert.equal(deviation === null, expected.deviation === null, "only a Gaussian output has a deviation");
+  return [
+    differenceOf("mean", mean, expected.mean),
+    differenceOf("deviation", deviation ?? [], expected.deviation ?? []),
+    lossDifference(spec.output, "loss", [loss], [expected.loss]),
+    gradientDifference(net.plan, gradient, expected.gradient),
+  ];
+}
+
+function sampleTask(spec: ForecastNetSpec, paths: number, seed = 1): SampleTask {
+  const net = seededNet(spec, seed);
+  const { windows } = seededRows(net.plan, 1, seed + 1);
+  return { net, window: windows, noise: seededNoise(net.plan, paths, seed + 2) };
+}
+
+function pathDifferences({ net, window, noise }: SampleTask, actual: PathOutputs): Difference[] {
+  const expected = samplePaths(net.plan, net.weights, window, noise);
+  assert.equal(
+    actual.deviation === null,
+    expected.deviation === null,
+    "only a Gaussian output has a deviation",
+  );
+  return [
+    differenceOf("mean of the paths", actual.mean, expected.mean),
+    differenceOf("deviation of the paths", actual.deviation ?? [], expected.deviation ?? []),
+  ];
+}

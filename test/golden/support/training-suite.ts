@@ -1,0 +1,145 @@
+// Training sessions of an engine against the reference: the losses on the way, the weights in the end, both
+// validation criteria, resting and reset nets.
+
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import type { AdamOptions, NetExecutor, SessionTask, TrainingSession } from "../../../src/engine/executor.ts";
+import { createReferenceExecutor } from "../../../src/engine/reference/reference-executor.ts";
+import { sharedPlan } from "../../../src/models/forecastnet/shared-plan.ts";
+import { type ForecastNetSpec, specOf } from "../../../src/models/forecastnet/spec.ts";
+import { assertWithin, type Difference, inWords, lossDifference } from "./difference.ts";
+import type { MakeExecutor } from "./forms-suite.ts";
+import { netCases } from "./net-cases.ts";
+import { seededNet, seededRows } from "./seeded-net.ts";
+
+const adam: AdamOptions = { learningRate: 1e-3, weightDecay: 0.1 };
+const batches = [[0, 1, 2, 3, 4], [9, 8, 7, 6, 5], [11, 3, 10, 0, 2, 2, 7], [1]].map((rows) =>
+  Int32Array.from(rows),
+);
+
+export function trainingSuite(engine: string, makeExecutor: MakeExecutor, tolerance: number): void {
+  describe(`${engine} trains as the reference does`, () => {
+    let executor: NetExecutor;
+    const oracle = createReferenceExecutor();
+    before(async () => {
+      executor = await makeExecutor();
+    });
+    after(() => executor.close());
+
+    for (const { name, spec } of netCases.filter(({ spec }) => spec.horizon <= 6)) {
+      test(`${name}: losses, weights and validation over a few steps`, (t) => {
+        const found = inBoth(executor, oracle, [sessionTask(spec, 1)], spec, (actual, expected) => [
+          ...batches.map((rows) =>
+            lossDifference(spec.output, "loss", actual.step([rows], [adam]), expected.step([rows], [adam])),
+          ),
+          ...validationDifferences(spec, actual, expected),
+          travelDifference(spec, 1, actual.weights(0), expected.weights(0)),
+        ]);
+        t.diagnostic(inWords(assertWithin(tolerance, found)));
+      });
+    }
+
+    const spec = specOf("FN", 4);
+    const three = [1, 2, 3].map((seed) => sessionTask(spec, seed));
+
+    test("many nets learn side by side, each from its own rows at its own rate, and one may rest", (t) => {
+      const rates = [1e-3, 1e-4, 1e-2].map((learningRate) => ({ learningRate, weightDecay: 0 }));
+      const found = inBoth(executor, oracle, three, spec, (actual, expected) => {
+        const rows = [batches[0], null, batches[2]];
+        const [losses, expectedLosses] = [actual.step(rows, rates), expected.step(rows, rates)];
+        assert.deepEqual(actual.weights(1), three[1].weights, "the net that rested has not moved");
+        const more = [batches[3], batches[1], null];
+        const [next, expectedNext] = [actual.step(more, rates), expected.step(more, rates)];
+        return [
+          lossDifference(
+            spec.output,
+            "loss",
+            [losses[0], losses[2], next[0], next[1]],
+            [expectedLosses[0], expectedLosses[2], expectedNext[0], expectedNext[1]],
+          ),
+          ...validationDifferences(spec, actual, expected),
+          ...[0, 1, 2].map((net) =>
+            travelDifference(spec, net + 1, actual.weights(net), expected.weights(net)),
+          ),
+        ];
+      });
+      t.diagnostic(inWords(assertWithin(tolerance, found)));
+    });
+
+    test("a reset net forgets its moments: the same steps lead to the same weights", () => {
+      const session = executor.train(sharedPlan(spec), three);
+      const walk = () => {
+        for (const rows of batches) session.step([null, rows, null], [adam, adam, adam]);
+        return session.weights(1);
+      };
+      const first = walk();
+      assert.notDeepEqual(first, three[1].weights);
+      session.reset(1, three[1].weights);
+      assert.deepEqual(session.weights(1), three[1].weights);
+      assert.deepEqual(walk(), first);
+      session.close();
+    });
+
+    test("weights are handed out as a copy", () => {
+      const session = executor.train(sharedPlan(spec), three);
+      session.weights(0).fill(7);
+      assert.deepEqual(session.weights(0), three[0].weights);
+      session.close();
+    });
+  });
+}
+
+function sessionTask(spec: ForecastNetSpec, seed: number): SessionTask {
+  const { plan, weights } = seededNet(spec, seed);
+  return { weights, training: seededRows(plan, 12, seed + 50), validation: seededRows(plan, 21, seed + 60) };
+}
+
+function inBoth(
+  executor: NetExecutor,
+  oracle: NetExecutor,
+  tasks: readonly SessionTask[],
+  spec: ForecastNetSpec,
+  compare: (actual: TrainingSession, expected: TrainingSession) => readonly Difference[],
+): readonly Difference[] {
+  const plan = sharedPlan(spec);
+  const sessions = [executor.train(plan, tasks), oracle.train(plan, tasks)] as const;
+  const found = compare(...sessions);
+  for (const session of sessions) session.close();
+  return found;
+}
+
+function validationDifferences(
+  { output }: ForecastNetSpec,
+  actual: TrainingSession,
+  expected: TrainingSession,
+): Difference[] {
+  return (["forced", "free"] as const).map((criterion) =>
+    lossDifference(
+      output,
+      `${criterion} validation`,
+      actual.validate(criterion),
+      expected.validate(criterion),
+    ),
+  );
+}
+
+/**
+ * How far apart the ways are that the weights went, as root mean squares. Not weight by weight: Adam takes a full
+ * step along a gradient of any size, so one that is nearly zero decides the way of its weight by its last digits.
+ * A weight is rounded to 6e-8 of itself, which is up to 1e-4 of a way of 1e-3: so the way counts with a tenth.
+ */
+function travelDifference(
+  spec: ForecastNetSpec,
+  seed: number,
+  actual: Float32Array,
+  expected: Float32Array,
+): Difference {
+  const { weights: start } = seededNet(spec, seed);
+  let apart = 0;
+  let way = 0;
+  for (let i = 0; i < start.length; i++) {
+    apart += (actual[i] - expected[i]) ** 2;
+    way += (expected[i] - start[i]) ** 2;
+  }
+  return { size: 0.1 * Math.sqrt(apart / way), where: "way of the weights" };
+}

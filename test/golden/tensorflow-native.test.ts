@@ -1,0 +1,28 @@
+// TensorFlow on its native backend, against the authors' numbers and the reference; skipped, loudly, where that
+// backend is not set up.
+
+import { test } from "node:test";
+import { findNativeBinding, loadTensorFlow } from "../../src/engine/tensorflow/native-binding.ts";
+import { createTensorFlowExecutor } from "../../src/engine/tensorflow/tensorflow-executor.ts";
+import { formsSuite } from "./support/forms-suite.ts";
+import { goldenSuite } from "./support/golden-suite.ts";
+import { subjectOf } from "./support/subject.ts";
+import { trainingSuite } from "./support/training-suite.ts";
+
+const name = "TensorFlow, native backend,";
+
+async function make() {
+  const loaded = await loadTensorFlow();
+  if (loaded.backend !== "native") throw new Error(loaded.reason);
+  return createTensorFlowExecutor(loaded, { budgetBytes: 2 ** 28 });
+}
+
+const binding = findNativeBinding();
+if (binding.present) {
+  goldenSuite(name, async () => subjectOf(await make()), 1e-4);
+  // Its kernels round the last digit by where in a stack a number lies.
+  formsSuite(name, make, { tolerance: 1e-4, company: 1e-6 });
+  trainingSuite(name, make, 1e-4);
+} else {
+  test(`${name} meets the golden numbers`, { skip: binding.reason }, () => {});
+}

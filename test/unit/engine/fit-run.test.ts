@@ -1,0 +1,208 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { driveFit } from "../../../src/engine/drive-fit.ts";
+import type { FitTask } from "../../../src/engine/engine.ts";
+import { fitNets } from "../../../src/engine/fit.ts";
+import type { TrainingSet } from "../../../src/models/forecastnet/framing.ts";
+import { ForecastnetError } from "../../../src/runtime/errors.ts";
+import { scripted } from "./support/scripted-session.ts";
+import { fit, fitted, gaussian, options, scriptedTask, taskOf, training } from "./support/sine-task.ts";
+
+describe("the search for a learning rate", () => {
+  test("tries each from the same start and goes on with the one that validated best", () => {
+    const { executor, sessions } = scripted({
+      validation: (steps, rate) => (rate === 0.1 ? 10 - steps : rate === 0.2 ? 10 - 2 * steps : 10),
+    });
+    const task = scriptedTask({ learningRates: [0.1, 0.2, 0.3], searchEpochs: 2, maxEpochs: 4 });
+    const { results } = fit([task], executor);
+    const [session] = sessions;
+    assert.deepEqual(
+      session.rates.map(([rate]) => rate),
+      [0.1, 0.1, 0.2, 0.2, 0.3, 0.3, 0.2, 0.2],
+    );
+    // The third reset puts back what the winner had reached in the search.
+    assert.deepEqual(
+      session.resets.map(({ weights }) => weights[0]),
+      [0, 0, 2],
+    );
+    const { learningRate, epoch, validationLoss, weights } = fitted(results[0]);
+    assert.deepEqual([learningRate, epoch, validationLoss, weights[0]], [0.2, 4, 2, 4]);
+  });
+
+  test("shows every rate the same shuffles", () => {
+    const { executor, sessions } = scripted({ validation: () => 1 });
+    fit([scriptedTask({ learningRates: [0.1, 0.2], searchEpochs: 2, maxEpochs: 2 })], executor);
+    const [a, b, c, d] = sessions[0].rows.map(([rows]) => rows);
+    assert.deepEqual([a, b], [c, d]);
+    assert.notDeepEqual(a, b);
+  });
+
+  test("prefers a rate that holds to one that was ahead and failed", () => {
+    const { executor } = scripted({
+      validation: (steps, rate) => (rate === 0.5 ? (steps === 1 ? 1 : Number.NaN) : 10 - steps),
+    });
+    const task = scriptedTask({ learningRates: [0.5, 0.1], searchEpochs: 3, maxEpochs: 5 });
+    const { learningRate, epoch } = fitted(fit([task], executor).results[0]);
+    assert.deepEqual([learningRate, epoch], [0.1, 5]);
+  });
+
+  test("names every failure when all rates fail", () => {
+    const { executor } = scripted({ validation: (steps) => (steps === 0 ? 1 : Number.NaN) });
+    const [result] = fit([scriptedTask({ learningRates: [0.5, 0.1] })], executor).results;
+    assert.equal(result.outcome, "diverged");
+    assert.match(
+      result.outcome === "diverged" ? result.reason : "",
+      /rate 0.5, epoch 1, the validation loss was NaN; at learning rate 0.1/,
+    );
+  });
+});
+
+describe("training", () => {
+  test("keeps the best weights, not the last", () => {
+    const losses = [9, 8, 3, 7, 6, 5, 4];
+    const { executor, sessions } = scripted({ validation: (steps) => losses[steps] ?? 99 });
+    const { results } = fit([scriptedTask({ patience: 3 })], executor);
+    const { epoch, weights, validationLoss } = fitted(results[0]);
+    assert.deepEqual([epoch, weights[0], validationLoss], [2, 2, 3]);
+    assert.equal(sessions[0].stepsOf[0], 5, "ended when patience ran out");
+  });
+
+  test("that improves nothing gives back its start", () => {
+    const { executor } = scripted({ validation: (steps) => 1 + steps });
+    const { epoch, weights, validationLoss } = fitted(
+      fit([scriptedTask({ patience: 2 })], executor).results[0],
+    );
+    assert.deepEqual([epoch, weights[0], validationLoss], [0, 0, 1]);
+  });
+
+  test("that ends in NaN after it improved keeps what it had", () => {
+    const { executor, sessions } = scripted({
+      validation: (steps) => 9 - steps,
+      training: (steps) => (steps === 4 ? Number.NaN : 1),
+    });
+    const { epoch, weights } = fitted(fit([scriptedTask()], executor).results[0]);
+    assert.deepEqual([epoch, weights[0]], [3, 3]);
+    assert.equal(sessions[0].stepsOf[0], 4);
+  });
+
+  test("does not begin from weights that have no loss", () => {
+    const { executor, sessions } = scripted({ validation: () => Number.NaN });
+    const [result] = fit([scriptedTask()], executor).results;
+    assert.equal(result.outcome, "diverged");
+    assert.equal(sessions[0].stepsOf[0], 0);
+  });
+
+  test("meets every row once an epoch, the last batch being shorter", () => {
+    const { executor, sessions } = scripted({ validation: (steps) => 9 - steps });
+    fit([scriptedTask({ batchSize: 32, maxEpochs: 1 })], executor);
+    const batches = sessions[0].rows.map(([rows]) => [...(rows ?? [])]);
+    assert.deepEqual(
+      batches.map((rows) => rows.length),
+      [32, 32, training.count - 64],
+    );
+    assert.deepEqual(
+      batches.flat().sort((a, b) => a - b),
+      [...Array(training.count).keys()],
+    );
+  });
+
+  test("of nets with fewer batches or an earlier end lets them rest", () => {
+    const { executor, sessions } = scripted({ validation: (steps) => 9 - steps });
+    fit([scriptedTask({ batchSize: 50, maxEpochs: 2 }), scriptedTask({ maxEpochs: 1 })], executor);
+    const resting = sessions[0].rows.map((rows) => rows.map((indices) => indices === null));
+    assert.deepEqual(resting, [
+      [false, false],
+      [false, true],
+      [false, true],
+      [false, true],
+    ]);
+  });
+
+  test("reports each epoch of each net", () => {
+    const { executor } = scripted({ validation: (steps) => 9 - steps, training: (steps) => 2 * steps });
+    const { progress } = fit([scriptedTask({ maxEpochs: 2 }), scriptedTask({ maxEpochs: 1 })], executor);
+    assert.deepEqual(progress, [
+      { task: 0, epoch: 1, trainingLoss: 2, validationLoss: 8 },
+      { task: 1, epoch: 1, trainingLoss: 2, validationLoss: 8 },
+      { task: 0, epoch: 2, trainingLoss: 4, validationLoss: 7 },
+    ]);
+  });
+
+  test("of nothing gives nothing", () => {
+    assert.deepEqual(fit([]).results, []);
+  });
+
+  const empty: TrainingSet = { count: 0, windows: new Float32Array(), targets: new Float32Array() };
+  const refusals: readonly (readonly [string, Partial<FitTask>, RegExp])[] = [
+    [
+      "an empty training set",
+      { training: empty },
+      /task 1: the training set has no rows; .* 6 \+ 3 unbroken steps/,
+    ],
+    ["an empty validation set", { validation: empty }, /task 1: the validation set has no rows/],
+    [
+      "a set of another shape",
+      { training: { ...training, count: 3 } },
+      /task 1: the training set has \d+ and \d+ num/,
+    ],
+    [
+      "weights of another net",
+      { start: new Float32Array(3) },
+      /task 1: start has 3 weights; expected are \d+/,
+    ],
+    ["another spec", { spec: gaussian }, /task 1: spec differs from that of task 0/],
+    ["no learning rate", { options: { ...options, learningRates: [] } }, /task 1: learningRates are \[\]/],
+    ["no batch", { options: { ...options, batchSize: 0 } }, /task 1: batchSize is 0; expected is 1 or more/],
+  ];
+  for (const [what, change, expected] of refusals) {
+    test(`refuses ${what} and names the task`, () => {
+      assert.throws(
+        () => fit([taskOf(), { ...taskOf(), ...change }]),
+        (error) => error instanceof ForecastnetError && expected.test(error.message),
+      );
+    });
+  }
+});
+
+describe("the driver", () => {
+  test("lets other work through between steps", async () => {
+    const { executor } = scripted({ validation: (steps) => 99 - steps });
+    let turns = 0;
+    const other = setInterval(() => turns++, 0);
+    await driveFit(fitNets(executor, [scriptedTask({ maxEpochs: 2000 })]));
+    clearInterval(other);
+    assert.ok(turns > 0);
+  });
+
+  test("ends a cancelled training between two steps, keeps what was done, and closes the session", async () => {
+    const { executor, sessions } = scripted({ validation: (steps) => 99 - steps });
+    const abort = new AbortController();
+    const tasks = [scriptedTask({ maxEpochs: 50 }), scriptedTask({ maxEpochs: 1 })];
+    const results = await driveFit(fitNets(executor, tasks), {
+      signal: abort.signal,
+      onProgress: ({ epoch }) => epoch === 3 && abort.abort(),
+    });
+    assert.deepEqual(
+      results.map(({ outcome }) => outcome),
+      ["cancelled", "fitted"],
+    );
+    assert.equal(sessions[0].stepsOf[0], 3);
+    assert.equal(sessions[0].closed, 1);
+  });
+
+  test("that was cancelled beforehand trains nothing", async () => {
+    const { executor, sessions } = scripted({ validation: () => 1 });
+    const results = await driveFit(fitNets(executor, [scriptedTask()]), { signal: AbortSignal.abort() });
+    assert.deepEqual(results, [{ outcome: "cancelled" }]);
+    assert.equal(sessions.length, 0);
+  });
+
+  test("closes the session when an observer throws", async () => {
+    const { executor, sessions } = scripted({ validation: () => 1 });
+    const onProgress = () => {
+      throw new Error("observer");
+    };
+    await assert.rejects(driveFit(fitNets(executor, [scriptedTask()]), { onProgress }), /observer/);
+    assert.equal(sessions[0].closed, 1);
+  });
+});

@@ -1,0 +1,149 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import {
+  differentiateNet,
+  lossOfNet,
+  type Rows,
+  samplePaths,
+} from "../../../../src/engine/reference/passes.ts";
+import type { CellSpec } from "../../../../src/models/forecastnet/cells/cell-kinds.ts";
+import { planNet } from "../../../../src/models/forecastnet/plan.ts";
+import { type ForecastNetSpec, specOf } from "../../../../src/models/forecastnet/spec.ts";
+import { seededNet, seededRows } from "../../../golden/support/seeded-net.ts";
+import { assertGradient } from "./gradient-check.ts";
+
+const dense: CellSpec = { kind: "dense", units: [6, 5], activation: "relu" };
+const conv: CellSpec = {
+  kind: "conv",
+  stages: [
+    { filters: 2, kernel: 3, padding: 1, pool: { size: 2, stride: 1 } },
+    { filters: 3, kernel: 2, padding: 0, pool: { size: 2, stride: 2 } },
+  ],
+  units: 3,
+  activation: "relu",
+};
+const unpooled: CellSpec = {
+  kind: "conv",
+  stages: [{ filters: 3, kernel: 3, padding: 1, pool: null }],
+  units: 2,
+  activation: "sigmoid",
+};
+
+/** A net and rows in doubles. */
+function setUp(spec: ForecastNetSpec): {
+  plan: ReturnType<typeof planNet>;
+  weights: Float64Array;
+  rows: Rows;
+} {
+  const { plan, weights } = seededNet(spec, 11);
+  const { count, windows, targets } = seededRows(plan, 3, 12);
+  const rows = { count, windows: Float64Array.from(windows), targets: Float64Array.from(targets) };
+  const doubles = Float64Array.from(weights);
+  // Deviations near 1: a tiny one makes a loss so steep that finite differences fail.
+  for (const { deviation } of plan.cells) {
+    if (deviation !== null) doubles.fill(1, deviation.biasesAt, deviation.biasesAt + deviation.outputs);
+  }
+  return { plan, weights: doubles, rows };
+}
+
+const options: Readonly<Record<string, Partial<ForecastNetSpec>>> = {
+  "dense cells": { cell: dense },
+  "sigmoid cells": { cell: { ...dense, activation: "sigmoid" } },
+  "linear cells": { cell: { ...dense, activation: "linear" } },
+  "convolutional cells": { cell: conv },
+  "convolutional cells without pools": { cell: unpooled },
+  "a shortcut": { cell: dense, shortcut: "linear" },
+  "a shortcut around convolutions": { cell: conv, shortcut: "linear" },
+  "many targets": { cell: dense, channels: 3, targets: [0, 2] },
+  "many targets and a shortcut": { cell: dense, channels: 2, targets: [0, 1], shortcut: "linear" },
+  "cells that differ": { cell: dense, overrides: { 0: conv, 2: unpooled } },
+};
+
+describe("the gradient of the whole net equals finite differences", () => {
+  for (const [name, changes] of Object.entries(options)) {
+    for (const [kind, form] of [
+      ["Gaussian", "FN"],
+      ["linear", "FN2"],
+    ] as const) {
+      test(`${name}, ${kind} output`, () => {
+        const { plan, weights, rows } = setUp(specOf(form, 4, changes));
+        const { gradient, loss } = differentiateNet(plan, weights, rows);
+        const forcedLoss = () => lossOfNet(plan, weights, rows, "forced");
+        assert.ok(Math.abs(loss / forcedLoss() - 1) < 1e-12, "one loss by both ways");
+        assertGradient("gradient", weights, gradient, forcedLoss);
+        assert.ok(gradient.filter((g) => g !== 0).length > gradient.length / 3, "most of the net is alive");
+      });
+    }
+  }
+});
+
+/** One cell of one linear neuron passed straight through: h = a·x + b·h′ + c·y′, μ = h. */
+const byHand = specOf("FN2", 2, {
+  inputLength: 1,
+  cell: { kind: "dense", units: [1], activation: "linear" },
+});
+
+describe("the net by hand", () => {
+  const plan = planNet(byHand);
+  // Cell 0: h = 2x + 1, μ = 3h. Cell 1: h = 5x + 7h′ + 11y′, μ = h − 1.
+  const weights = Float64Array.of(2, 1, 3, 0, 5, 7, 11, 0, 1, -1);
+  const rows = { count: 1, windows: Float64Array.of(1), targets: Float64Array.of(10, 20) };
+
+  test("training feeds the true output to the next cell", () => {
+    const { mean, deviation, loss } = differentiateNet(plan, weights, rows);
+    assert.deepEqual(mean, Float64Array.of(9, 5 + 21 + 110 - 1));
+    assert.equal(deviation, null);
+    assert.equal(loss, (1 ** 2 + 115 ** 2) / 2);
+  });
+
+  test("forecasting feeds the net's own output", () => {
+    const { mean } = samplePaths(plan, weights, rows.windows, null);
+    assert.deepEqual(mean, Float64Array.of(9, 5 + 21 + 99 - 1));
+    assert.equal(lossOfNet(plan, weights, rows, "free"), (1 ** 2 + 104 ** 2) / 2);
+  });
+
+  test("the loss is a mean over rows, steps and targets", () => {
+    const twice = { count: 2, windows: Float64Array.of(1, 1), targets: Float64Array.of(10, 20, 10, 20) };
+    const [one, two] = [differentiateNet(plan, weights, rows), differentiateNet(plan, weights, twice)];
+    assert.equal(two.loss, one.loss);
+    assert.deepEqual(two.gradient, one.gradient);
+    assert.deepEqual(two.mean, Float64Array.of(9, 9, 135, 135), "outputs are [step][target][row]");
+  });
+});
+
+describe("Gaussian paths", () => {
+  const spec = specOf("FN", 2, { inputLength: 1, cell: { kind: "dense", units: [1], activation: "linear" } });
+  const plan = planNet(spec);
+  // Cell 0: h = x, μ = h, a = 0. Cell 1: h = y′, μ = h, a = 50.
+  const weights = Float64Array.of(1, 0, 1, 0, 0, 0, 0, 0, 1, 0, 1, 0, 0, 50);
+  const draws = { paths: 3, values: Float64Array.of(-1, 0, 2, 0, 0, 0) };
+
+  test("each path feeds μ + σz of its own draw to the next cell", () => {
+    const { mean, deviation } = samplePaths(plan, weights, Float64Array.of(4), draws);
+    const σ = Math.log(2);
+    assert.deepEqual(mean, Float64Array.of(4, 4, 4, 4 - σ, 4, 4 + 2 * σ));
+    assert.deepEqual(deviation, Float64Array.of(σ, σ, σ, 50, 50, 50));
+  });
+
+  test("the loss leaves out ½ log 2π, and free validation feeds the mean", () => {
+    const rows = { count: 1, windows: Float64Array.of(4), targets: Float64Array.of(5, 6) };
+    const first = Math.log(Math.log(2)) + 1 / (2 * Math.log(2) ** 2);
+    const forced = (first + Math.log(50) + 1 / 5000) / 2;
+    const free = (first + Math.log(50) + 4 / 5000) / 2;
+    assert.ok(Math.abs(lossOfNet(plan, weights, rows, "forced") - forced) < 1e-12);
+    assert.ok(Math.abs(lossOfNet(plan, weights, rows, "free") - free) < 1e-12);
+  });
+
+  test("the deviation has no floor and does not overflow", () => {
+    for (const [a, expected] of [
+      [-40, Math.exp(-40)],
+      [-700, Math.exp(-700)],
+      [800, 800],
+    ]) {
+      const extreme = weights.slice();
+      extreme[5] = a;
+      const { deviation } = samplePaths(plan, extreme, Float64Array.of(4), draws);
+      assert.ok(deviation !== null && Math.abs(deviation[0] / expected - 1) < 1e-12, `softplus of ${a}`);
+    }
+  });
+});

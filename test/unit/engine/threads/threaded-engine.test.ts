@@ -1,0 +1,183 @@
+// The engine on real threads, with the reference executor behind them: what it answers is what the shared code
+// answers without threads, whatever the order of the work, and what breaks costs no more than it must.
+
+import assert from "node:assert/strict";
+import { describe, type TestContext, test } from "node:test";
+import type { Engine, ForecastTask } from "../../../../src/engine/engine.ts";
+import { forecastModels } from "../../../../src/engine/forecast-model.ts";
+import { createReferenceExecutor } from "../../../../src/engine/reference/reference-executor.ts";
+import { openThreadedEngine } from "../../../../src/engine/threads/threaded-engine.ts";
+import type { ForecastNetSpec } from "../../../../src/models/forecastnet/spec.ts";
+import { ForecastnetError } from "../../../../src/runtime/errors.ts";
+import { randomModel, waveOf } from "../../../rig/random-model.ts";
+
+const options = { paths: 8, levels: [0.1, 0.5, 0.9], keepPaths: false };
+
+async function openFor(t: TestContext, threads = 2): Promise<Engine> {
+  const engine = await openThreadedEngine({ setup: { kind: "reference" }, threads });
+  t.after(() => engine.close());
+  return engine;
+}
+
+const tasksOf = (count: number): ForecastTask[] =>
+  Array.from({ length: count }, (_, i) => {
+    const spec = { inputLength: 4 + (i % 3) };
+    const model = randomModel({ key: `s${i}`, seed: i, form: i % 2 === 0 ? "FN" : "FN2", spec });
+    return { model, window: waveOf(model, i) };
+  });
+
+const expected = (tasks: readonly ForecastTask[], some = options) =>
+  forecastModels(createReferenceExecutor(), tasks, some);
+
+describe("a forecast on threads", () => {
+  test("is to the bit what it is without them, in the order of the tasks", async (t) => {
+    const engine = await openFor(t);
+    const tasks = tasksOf(50);
+    assert.deepEqual(await engine.forecast(tasks, options), expected(tasks));
+  });
+
+  test("brings its paths when asked for them", async (t) => {
+    const engine = await openFor(t, 1);
+    const tasks = tasksOf(3);
+    const withPaths = { ...options, keepPaths: true };
+    const answers = await engine.forecast(tasks, withPaths);
+    assert.deepEqual(answers, expected(tasks, withPaths));
+    assert.equal((answers[0] as { paths: Float64Array }).paths.length, 3 * 8);
+  });
+
+  test("looks at the newest steps of a window that holds more", async (t) => {
+    const engine = await openFor(t, 1);
+    const [{ model, window }] = tasksOf(1);
+    const longer = Float64Array.from([999, -999, ...window]);
+    assert.deepEqual(
+      await engine.forecast([{ model, window: longer }], options),
+      expected([{ model, window }]),
+    );
+  });
+
+  test("leaves the caller's window to the caller", async (t) => {
+    const engine = await openFor(t, 1);
+    const tasks = tasksOf(2);
+    await engine.forecast(tasks, options);
+    assert.deepEqual(await engine.forecast(tasks, options), expected(tasks));
+  });
+
+  test("of no task is no answer", async (t) => {
+    assert.deepEqual(await (await openFor(t, 1)).forecast([], options), []);
+  });
+
+  test("goes on beside others", async (t) => {
+    const engine = await openFor(t);
+    const batches = [30, 1, 17].map(tasksOf);
+    const answers = await Promise.all(batches.map((tasks) => engine.forecast(tasks, options)));
+    assert.deepEqual(
+      answers,
+      batches.map((tasks) => expected(tasks)),
+    );
+  });
+});
+
+describe("a task that cannot be answered", () => {
+  test("is answered by its error, and the tasks around it by their forecasts", async (t) => {
+    const engine = await openFor(t);
+    const tasks = tasksOf(20);
+    const unfit = randomModel({ key: "unfit" });
+    const bad = { ...unfit, members: [{ ...unfit.members[0], weights: new Float32Array(3) }] };
+    const mixed = [...tasks];
+    mixed[4] = { ...tasks[4], window: tasks[4].window.fill(Number.NaN, 0, 1) };
+    mixed[13] = { model: bad, window: waveOf(unfit) };
+    const answers = await engine.forecast(mixed, options);
+    const failures = answers.flatMap((answer, i) =>
+      answer instanceof ForecastnetError ? [[i, answer.code, answer.message.slice(0, 11)]] : [],
+    );
+    assert.deepEqual(failures, [
+      [4, "WINDOW_UNFIT", "model s4@v1"],
+      [13, "MODEL_UNFIT", "model unfit"],
+    ]);
+    const others = [...tasks.keys()].filter((i) => i !== 4 && i !== 13);
+    assert.deepEqual(
+      others.map((i) => answers[i]),
+      expected(others.map((i) => tasks[i])),
+    );
+    assert.equal(engine.status().trouble, null);
+  });
+});
+
+describe("models", () => {
+  test("are held once, in shared memory, until they are released", async (t) => {
+    const engine = await openFor(t);
+    const tasks = tasksOf(6);
+    await engine.forecast(tasks, options);
+    await engine.forecast(tasks, options);
+    const bytes = (some: readonly ForecastTask[]) =>
+      some
+        .flatMap(({ model }) => model.members)
+        .reduce((sum, { weights, residuals }) => sum + weights.byteLength + (residuals?.byteLength ?? 0), 0);
+    assert.equal(engine.status().residentModels, 6);
+    assert.equal(engine.status().residentBytes, bytes(tasks));
+    for (const { model } of tasks.slice(2)) engine.release(model);
+    assert.equal(engine.status().residentModels, 2);
+    assert.equal(engine.status().residentBytes, bytes(tasks.slice(0, 2)));
+  });
+
+  test("that were released can be asked for again", async (t) => {
+    const engine = await openFor(t, 1);
+    const tasks = tasksOf(1);
+    await engine.forecast(tasks, options);
+    engine.release(tasks[0].model);
+    assert.deepEqual(await engine.forecast(tasks, options), expected(tasks));
+  });
+
+  test("of one name and version are told apart", async (t) => {
+    const engine = await openFor(t, 1);
+    const tasks = [1, 2].map((seed) => {
+      const model = randomModel({ seed });
+      return { model, window: waveOf(model) };
+    });
+    assert.deepEqual(await engine.forecast(tasks, options), expected(tasks));
+  });
+});
+
+describe("an engine that is broken", () => {
+  /** No spec at all: not a task that is refused, but one that trips the code. */
+  const trip = (engine: Engine) =>
+    engine.differentiate({} as ForecastNetSpec, new Float32Array(0), {
+      ...{ count: 0, windows: new Float32Array(0), targets: new Float32Array(0) },
+    });
+
+  test("fails what it was asked, says why, and refuses what comes later", async (t) => {
+    const engine = await openFor(t, 1);
+    const tasks = tasksOf(1);
+    const [tripped, pending] = await Promise.allSettled([trip(engine), engine.forecast(tasks, options)]);
+    for (const { status, reason } of [tripped, pending] as PromiseRejectedResult[]) {
+      assert.equal(status, "rejected");
+      assert.equal(reason.code, "ENGINE_FAILED");
+      assert.match(reason.message, /^a thread of the engine ended: /);
+    }
+    assert.match(engine.status().trouble ?? "", /^a thread of the engine ended: /);
+    await assert.rejects(engine.forecast(tasks, options), { code: "ENGINE_FAILED" });
+  });
+
+  test("after it was closed is not broken, and does no more work", async (t) => {
+    const engine = await openFor(t, 1);
+    await engine.close();
+    await assert.rejects(engine.forecast(tasksOf(1), options), {
+      code: "ENGINE_FAILED",
+      message: "the engine was closed",
+    });
+    assert.equal(engine.status().trouble, null);
+  });
+});
+
+test("closing waits for the forecasts that are under way", async (t) => {
+  const engine = await openFor(t, 1);
+  const tasks = tasksOf(4);
+  const asked = engine.forecast(tasks, options);
+  await engine.close();
+  assert.deepEqual(await asked, expected(tasks));
+});
+
+test("it says what it runs on", async (t) => {
+  const { name, device, threads } = (await openFor(t, 3)).description;
+  assert.deepEqual({ name, device, threads }, { name: "reference", device: "cpu", threads: 3 });
+});
