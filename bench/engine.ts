@@ -71,8 +71,8 @@ async function measureExecutors(): Promise<void> {
     { name: "cFN forecast", models: 4, comparedModels: 1, make: forecasts(convPlan) },
     { name: "FN step, batch 64", models: 16, comparedModels: 2, make: steps(densePlan, 64) },
     { name: "FN step, batch 16", models: 16, comparedModels: 2, make: steps(densePlan, 16) },
-    { name: "cFN step, batch 64", models: 2, comparedModels: 1, make: steps(convPlan, 64) },
-    { name: "cFN step, batch 16", models: 2, comparedModels: 1, make: steps(convPlan, 16) },
+    { name: "cFN step, batch 64", models: 4, comparedModels: 1, make: steps(convPlan, 64) },
+    { name: "cFN step, batch 16", models: 4, comparedModels: 1, make: steps(convPlan, 16) },
   ].filter(({ name }) => isWanted(name));
   if (works.length === 0) return;
   const field = await openField({ python: flags.python, authors: flags.authors ?? null });
@@ -81,13 +81,14 @@ async function measureExecutors(): Promise<void> {
   const peak: number[] = [];
   for (const { name, models, comparedModels, make } of works) {
     const work = make(folder, name, models);
-    process.stderr.write(`${name} …\n`);
+    const begin = performance.now();
     await field.load(work);
     peak.push(await field.measurePeak());
     const { oracle } = field;
     const turnMs = isQuick ? 150 : 300;
     const outcomes = await duel(work, field.contestants, { folder, oracle, comparedModels, rounds, turnMs });
     duels.push({ work, outcomes });
+    process.stderr.write(`${name}: ${((performance.now() - begin) / 1000).toFixed(0)} s\n`);
   }
   field.close();
   const { absences, aboutByTitle } = field;

@@ -212,17 +212,23 @@ export class Worker {
         return { status: 200, contentType, body };
       },
       // Alive as long as it answers: a lost broker or a long restore is no reason to be restarted.
-      "/healthz": () => {
-        const { state } = this.#lifecycle;
-        const broken = this.#engine?.status().trouble ?? null;
-        return text(state === "failed" || broken !== null ? 503 : 200, broken ?? state);
-      },
+      "/healthz": () => this.#health(),
       "/readyz": () => {
         const { isReady, reason } = this.status();
         return text(isReady ? 200 : 503, reason);
       },
       "/": () => json(200, { service: "forecastnet", ...this.#facts(), ...this.status() }),
     };
+  }
+
+  #health(): Answer {
+    const { state } = this.#lifecycle;
+    if (this.#engine === undefined) return text(state === "failed" ? 503 : 200, state);
+    const { description } = this.#engine;
+    const { trouble } = this.#engine.status();
+    if (trouble !== null) return text(503, trouble);
+    const engine = `engine ${description.name} on ${description.device}`;
+    return text(state === "failed" ? 503 : 200, `${state}, ${engine}`);
   }
 
   #facts(): WorkerFacts {

@@ -5,7 +5,7 @@ import { operationsOf } from "./arithmetic.ts";
 import type { Bar } from "./bars.ts";
 import { titles } from "./contestants.ts";
 import type { Outcome } from "./duel.ts";
-import type { Work } from "./protocol.ts";
+import { comparedSteps, type Work } from "./protocol.ts";
 
 /** A work and how everyone did. */
 export interface Duel {
@@ -66,10 +66,10 @@ function ratesSection(report: DuelReport): Section {
     method:
       "ForecastNet with τ 24, 48 inputs, hidden 24; FN has dense cells, cFN the convolutional cell of the authors' code. A forecast is " +
       "100 sample paths of one model; a step is forward, loss, backward and Adam of one model on one minibatch. Every model has weights " +
-      "and data of its own; contestants that stack models get all of them at once. First everyone's results were compared with the " +
-      "reference's: means and deviations of all paths under the same noise (tolerance 1e-3), and the losses of five successive steps " +
+      "and data of its own; everyone gets as many of them at once as makes it fastest. First everyone's results were compared with the " +
+      `reference's: means and deviations of all paths under the same noise (tolerance 1e-3), and the losses of ${comparedSteps} successive steps ` +
       `(1e-4); the largest difference was ${largest.toExponential(1)}. Then they were timed in turns, ${rounds} rounds, each in a process of its own ` +
-      `${isPinned ? "pinned to the same core" : "(not pinned: there is no taskset here)"}, warm, one thread, by processor time. ${about}.`,
+      `${isPinned ? "pinned to the same core" : "(not pinned: there is no taskset here)"}, warm, one thread, by processor time; who needs more than a second for one is timed once. ${about}.`,
     columns: ["contestant", ...duels.map(({ work }) => work.name)],
     rows,
     ...notes.outcome(),

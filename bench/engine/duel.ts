@@ -33,8 +33,10 @@ export type Outcome = {
 /** Sampled outputs feed on one another over the horizon, losses are means over many. */
 const toleranceOf = { forecast: 1e-3, train: 1e-4 } as const;
 
-/** So slow that a single model outlasts a turn: a few rounds must do. */
-const roundsOfSlow = 3;
+/** Who needs so many turns for one model is timed once. */
+const turnsOfSlow = 4;
+/** Who needs so long while its results are compared, cold as it is, is not asked again. */
+const longestMs = 10_000;
 
 type Turn = Pick<Extract<Question, { do: "time" }>, "models" | "minMs" | "warmUp">;
 
@@ -42,7 +44,7 @@ interface Entrant {
   readonly contestant: Contestant;
   readonly difference: number;
   readonly models: number;
-  readonly rounds: number;
+  readonly isSlow: boolean;
   readonly perSecond: number[];
 }
 
@@ -51,7 +53,7 @@ export async function duel(
   contestants: readonly Contestant[],
   options: DuelOptions,
 ): Promise<readonly Outcome[]> {
-  const expected = await resultOf(options.oracle, work, options);
+  const { values: expected } = await resultOf(options.oracle, work, options);
   const outcomes = new Map<Contestant, Outcome>();
   const entrants: Entrant[] = [];
   for (const contestant of contestants) {
@@ -63,11 +65,11 @@ export async function duel(
   }
   for (let round = 0; round < options.rounds; round++) {
     // Every second round runs backwards: what drifts during a round falls on nobody in particular.
-    for (const { contestant, models, rounds, perSecond } of round % 2 === 0
+    for (const { contestant, models, isSlow, perSecond } of round % 2 === 0
       ? entrants
       : entrants.toReversed()) {
-      if (round >= rounds) continue;
-      perSecond.push(await rateOf(contestant, work, { models, minMs: options.turnMs, warmUp: models > 1 }));
+      if (isSlow) continue;
+      perSecond.push(await rateOf(contestant, work, { models, minMs: options.turnMs, warmUp: true }));
     }
   }
   for (const { contestant, difference, perSecond } of entrants) {
@@ -87,31 +89,60 @@ async function admit(
   expected: Float64Array,
   options: DuelOptions,
 ): Promise<Entrant> {
-  const difference = differenceOf(await resultOf(contestant, work, options), expected);
+  const { values, timing } = await resultOf(contestant, work, options);
+  const difference = differenceOf(values, expected);
   if (!(difference <= toleranceOf[work.kind])) {
     throw new Error(`its results differ by ${difference.toExponential(1)} from the reference's`);
   }
-  const minMs = options.turnMs;
-  const alone = await rateOf(contestant, work, { models: 1, minMs, warmUp: false });
-  // All models together where a turn has time for them: stacking pays. The slow ones take as many as fit.
-  const fitting = Math.floor((alone * minMs) / 1000);
-  const rounds = fitting < 1 ? Math.min(roundsOfSlow, options.rounds) : options.rounds;
-  const models = Math.max(1, Math.min(work.models, fitting));
-  if (models > 1) await rateOf(contestant, work, { models, minMs, warmUp: true });
-  return { contestant, difference, models, rounds, perSecond: [] };
+  const { turnMs } = options;
+  const isSlow = ({ cpuMs, units }: Timing, limitMs: number) => cpuMs / units > limitMs;
+  let alone = timing;
+  if (isSlow(alone, turnsOfSlow * turnMs) && !isSlow(alone, longestMs)) {
+    alone = await timingOf(contestant, work, { models: 1, minMs: 0, warmUp: false });
+  }
+  const entrant = { contestant, difference, models: 1, isSlow: isSlow(alone, turnsOfSlow * turnMs) };
+  if (entrant.isSlow) return { ...entrant, perSecond: [perCpuSecond(alone)] };
+  return { ...entrant, models: await findStack(contestant, work, turnMs), perSecond: [] };
 }
 
-/** Per second of processor time: what others do on the same core costs its turn, not its figure. */
-async function rateOf({ process, rival }: Contestant, work: Work, turn: Turn): Promise<number> {
-  const { units, cpuMs } = await process.ask<Timing>({ do: "time", rival, work: work.name, ...turn });
+/**
+ * How many models it is given at once: the number it is fastest with, among those that a turn has time for. Those
+ * who compute one model after the other do not mind; those who stack them gain.
+ */
+async function findStack(contestant: Contestant, work: Work, turnMs: number): Promise<number> {
+  let best = { models: 1, rate: 0 };
+  let passMs = 0;
+  // The next size may take four times as long as this one, or no longer at all.
+  for (let models = 1; passMs < turnMs && models <= work.models; models *= 4) {
+    const rate = await rateOf(contestant, work, { models, minMs: turnMs / 2, warmUp: true });
+    passMs = (1000 * models) / rate;
+    if (rate > best.rate) best = { models, rate };
+  }
+  return best.models;
+}
+
+async function rateOf(contestant: Contestant, work: Work, turn: Turn): Promise<number> {
+  return perCpuSecond(await timingOf(contestant, work, turn));
+}
+
+function timingOf({ process, rival }: Contestant, work: Work, turn: Turn): Promise<Timing> {
+  return process.ask<Timing>({ do: "time", rival, work: work.name, ...turn });
+}
+
+/** By processor time: what others do on the same core costs a contestant its turn, not its figure. */
+function perCpuSecond({ units, cpuMs }: Timing): number {
   return (1000 * units) / cpuMs;
 }
 
-async function resultOf(contestant: Contestant, work: Work, options: DuelOptions): Promise<Float64Array> {
-  const { process, rival } = contestant;
-  const file = join(options.folder, "result");
-  await process.ask({ do: "run", rival, work: work.name, models: options.comparedModels, file });
-  return new Float64Array(new Uint8Array(readFileSync(file)).buffer);
+async function resultOf(
+  { process, rival }: Contestant,
+  work: Work,
+  { folder, comparedModels }: DuelOptions,
+): Promise<{ readonly values: Float64Array; readonly timing: Timing }> {
+  const file = join(folder, "result");
+  const models = comparedModels;
+  const timing = await process.ask<Timing>({ do: "run", rival, work: work.name, models, file });
+  return { values: new Float64Array(new Uint8Array(readFileSync(file)).buffer), timing };
 }
 
 /** Largest absolute difference over the largest absolute value expected; infinite when the shapes differ. */

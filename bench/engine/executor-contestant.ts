@@ -127,19 +127,36 @@ function runnerOf(models: number): Runner {
   return runner;
 }
 
+/** What has passed since it was called; `units` are told when asked. */
+function startClock(): (units: number) => Timing {
+  const begin = performance.now();
+  const beginCpu = process.cpuUsage();
+  return (units) => {
+    const ms = performance.now() - begin;
+    const { user, system } = process.cpuUsage(beginCpu);
+    return { units, ms, cpuMs: (user + system) / 1000 };
+  };
+}
+
 function time({ models, minMs, warmUp }: Extract<Question, { do: "time" }>): Timing {
   const subject = runnerOf(models);
   subject.begin();
   if (warmUp) subject.once();
-  const begin = performance.now();
-  const beginCpu = process.cpuUsage();
+  const elapsed = startClock();
   for (let passes = 1; ; passes++) {
     subject.once();
-    const ms = performance.now() - begin;
-    if (ms < minMs) continue;
-    const { user, system } = process.cpuUsage(beginCpu);
-    return { units: passes * models, ms, cpuMs: (user + system) / 1000 };
+    const timing = elapsed(passes * models);
+    if (timing.ms >= minMs) return timing;
   }
+}
+
+function run({ models, file }: Extract<Question, { do: "run" }>): Timing {
+  const subject = runnerOf(models);
+  const elapsed = startClock();
+  const result = subject.result();
+  const timing = elapsed(models * (work?.kind === "train" ? comparedSteps : 1));
+  writeFileSync(file, result);
+  return timing;
 }
 
 function answer(question: Question): object {
@@ -154,8 +171,7 @@ function answer(question: Question): object {
       work = question;
       return {};
     case "run":
-      writeFileSync(question.file, runnerOf(question.models).result());
-      return {};
+      return run(question);
     case "time":
       return time(question);
   }

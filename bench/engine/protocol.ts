@@ -36,7 +36,7 @@ export type Question =
   /**
    * Writes float64 results of the first models to a file: for a forecast [model][mean, deviation][step][path], for
    * training the loss before each of the first steps [model][step]. Step s of training takes the s-th block of
-   * `batch` rows, round and round.
+   * `batch` rows, round and round. Answers how long that took.
    */
   | {
       readonly do: "run";

@@ -21,6 +21,9 @@ import torch
 from published_nets import authors_nets, published_nets
 from stacked_net import StackedNet
 
+# As in protocol.ts.
+COMPARED_STEPS = 3
+
 
 def read(path, dtype=np.float32):
     return torch.from_numpy(np.fromfile(path, dtype=dtype).astype(np.float32))
@@ -179,10 +182,10 @@ class StackedTraining:
         return losses_of(self)
 
 
-def losses_of(training, steps=3):
+def losses_of(training):
     """The loss before each of the first steps: wrong gradients or a wrong optimiser would show in it."""
     training.begin()
-    losses = [training.once() for _ in range(steps)]
+    losses = [training.once() for _ in range(COMPARED_STEPS)]
     training.begin()
     return torch.tensor(losses, dtype=torch.float64).T
 
@@ -226,23 +229,35 @@ class Rivals:
         return StackedForecast(work, models, shares_window) if forecasts else StackedTraining(work, models)
 
     def run(self, question):
-        result = self.runner(question).result()
+        runner = self.runner(question)
+        clock = Clock()
+        result = runner.result()
+        steps = 1 if self.works[question["work"]].kind == "forecast" else COMPARED_STEPS
+        timing = clock.elapsed(steps * question["models"])
         result.to(torch.float64).numpy().tofile(question["file"])
-        return {}
+        return timing
 
     def time(self, question):
         runner = self.runner(question)
         runner.begin()
         if question["warmUp"]:
             runner.once()
-        passes, begin, begin_cpu = 0, time.perf_counter(), time.process_time()
+        clock, passes = Clock(), 0
         while True:
             runner.once()
             passes += 1
-            ms = 1000 * (time.perf_counter() - begin)
-            if ms >= question["minMs"]:
-                cpu_ms = 1000 * (time.process_time() - begin_cpu)
-                return {"units": passes * question["models"], "ms": ms, "cpuMs": cpu_ms}
+            timing = clock.elapsed(passes * question["models"])
+            if timing["ms"] >= question["minMs"]:
+                return timing
+
+
+class Clock:
+    def __init__(self):
+        self.begin, self.begin_cpu = time.perf_counter(), time.process_time()
+
+    def elapsed(self, units):
+        ms = 1000 * (time.perf_counter() - self.begin)
+        return {"units": units, "ms": ms, "cpuMs": 1000 * (time.process_time() - self.begin_cpu)}
 
 
 def main():

@@ -1,12 +1,16 @@
 // Fills a store from the models topic when a partition is taken over. A record that cannot be read costs its own
 // series the model, and nothing else.
 
+import { setImmediate } from "node:timers/promises";
 import { avroCodec } from "../log/codec/avro.ts";
 import type { StoredRecord } from "../log/log.ts";
 import { ForecastnetError } from "../runtime/errors.ts";
 import type { ModelStore, Refusal } from "./model-store.ts";
 
 const codec = avroCodec("ModelRecord");
+
+/** Checking a model to its last number takes about a millisecond, and other lanes and the group's pulse must not wait. */
+const MODELS_PER_TURN = 16;
 
 export async function restoreModels(
   store: ModelStore,
@@ -23,10 +27,12 @@ export async function restoreModels(
     }
   }
   const refusals: Refusal[] = [];
+  let read = 0;
   for (const [key, value] of newestByKey) {
     newestByKey.delete(key); // The bytes of a large fleet's models need not be held twice.
     const refusal = putStored(store, key, value);
     if (refusal !== null) refusals.push(refusal);
+    if (++read % MODELS_PER_TURN === 0) await setImmediate();
   }
   return refusals;
 }

@@ -30,7 +30,10 @@ describe("readiness", () => {
     await fleet.play(at("a", 0, 1), "settle", at("a", 1, 2), "outage", "pause");
     const answer = { status: 503, body: "the log does not answer: the test says so\n" };
     assert.deepEqual(await fleet.page("/readyz"), answer);
-    assert.deepEqual(await fleet.page("/healthz"), { status: 200, body: "running\n" });
+    assert.deepEqual(await fleet.page("/healthz"), {
+      status: 200,
+      body: "running, engine reference on cpu\n",
+    });
     await fleet.play("recovery", "settle");
     assert.equal((await fleet.page("/readyz")).status, 200);
     assert.equal((await fleet.forecasts()).length, 1);

@@ -61,7 +61,7 @@ test("a broker that does not answer is waited for, and the pages say why meanwhi
   assert.deepEqual(worker.status(), { isReady: false, reason: "starting" });
   await until(() => worker.status().reason === "k:1 does not answer");
   assert.deepEqual(await page(worker, "/readyz"), [503, "k:1 does not answer\n"]);
-  assert.deepEqual(await page(worker, "/healthz"), [200, "starting\n"]);
+  assert.deepEqual(await page(worker, "/healthz"), [200, "starting, engine simd on cpu\n"]);
   isUp = true;
   await until(() => worker.status().isReady);
 });

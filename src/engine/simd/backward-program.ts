@@ -12,6 +12,7 @@ import {
   type PoolLayer,
 } from "../../models/forecastnet/layers.ts";
 import type { Placed } from "../../models/forecastnet/plan.ts";
+import { emitConvolution } from "./conv-program.ts";
 import { convFields, denseFields } from "./layer-fields.ts";
 import * as ops from "./op-codes.ts";
 import { type Fields, NUMBER, type ProgramWriter, type Region, ROW } from "./program.ts";
@@ -33,7 +34,6 @@ class BackwardCompiler {
   /** dh of the cell at hand and of the one before it. */
   readonly #slopes: readonly number[];
   readonly #slopeBlock: number;
-  readonly #zeros: number;
   readonly #inner: Region;
 
   constructor(forward: TrainingCompiler) {
@@ -43,12 +43,6 @@ class BackwardCompiler {
     this.#inner = writer.region();
     this.#slopeBlock = Math.max(...plan.cells.map(({ outputs }) => outputs)) * ROW;
     this.#slopes = [0, 1].map(() => lasting.reserve(this.#slopeBlock * maxBlocks));
-    const channels = plan.cells.flatMap(({ layers }) =>
-      layers.map((layer) => (layer.kind === "conv" ? layer.channels : 1)),
-    );
-    const bytes = Math.max(...channels) * NUMBER;
-    this.#zeros = lasting.reserve(bytes);
-    writer.emit(ops.opClear, { y: this.#zeros, channels: 1, kernel: bytes, blocks: 1 });
   }
 
   compile(traces: readonly CellTrace[]): void {
@@ -218,25 +212,22 @@ class BackwardCompiler {
     const { channels, filters, kernel, padding } = layer;
     const flipped = this.#inner.reserve(channels * filters * kernel * NUMBER);
     this.#writer.emit(ops.opFlip, { ...convFields(layer), y: flipped });
-    this.#writer.emit(ops.opForward, {
-      w: flipped,
-      b: this.#zeros,
-      flags: ops.flagAbsoluteW | ops.flagAbsoluteB,
-      x: da.at + (from + padding - (kernel - 1)) * ROW,
-      xBlock: da.block,
-      xRow: da.row,
-      xStep: ROW,
+    emitConvolution(this.#writer, this.#forward.scratch, {
       channels: filters,
+      filters: channels,
       kernel,
-      columns: filters * kernel,
-      columnStride: kernel,
-      outputs: channels,
       positions: dx.length,
-      activation: ops.activationLinear,
-      y: dx.at,
-      yBlock: dx.block,
-      yRow: dx.row,
-      yStep: ROW,
+      row: da.row,
+      fields: {
+        w: flipped,
+        flags: ops.flagAbsoluteW | ops.flagNoBias,
+        x: da.at + (from + padding - (kernel - 1)) * ROW,
+        xBlock: da.block,
+        activation: ops.activationLinear,
+        y: dx.at,
+        yBlock: dx.block,
+        yRow: dx.row,
+      },
     });
   }
 

@@ -27,6 +27,14 @@ export interface Kernel {
     firstFactor: number,
     secondFactor: number,
   ): void;
+  mixtureQuantiles(
+    means: number,
+    inverses: number,
+    count: number,
+    narrowest: number,
+    table: number,
+    levels: number,
+  ): void;
 }
 
 /** The build puts it beside this file. */

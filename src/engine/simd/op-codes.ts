@@ -36,6 +36,9 @@ export const opBiasGradient = 14;
 /** `kernel` bytes. */
 export const opCopyNumbers = 15;
 
+/** A convolution in fewer products; six records of `opForward` follow that belong to it. */
+export const opFastConv = 16;
+
 export const atCode = 0;
 /** The result: address, bytes to the next block, row (or channel) and position. */
 export const atY = 4;
@@ -64,6 +67,8 @@ export const atBBlock = 76;
 export const atBRow = 80;
 export const atActivation = 84;
 export const atFlags = 88;
+/** Of a convolution: bytes from the first to each column's x, one int32 a column; or 0. */
+export const atTable = 92;
 
 export const activationLinear = 0;
 export const activationRelu = 1;
@@ -80,3 +85,5 @@ export const flagPositions = 8;
 export const flagLossOnly = 16;
 /** The output is Gaussian. */
 export const flagGaussian = 32;
+/** There is no bias. */
+export const flagNoBias = 64;

@@ -27,6 +27,7 @@ const fieldAt = {
   bRow: ops.atBRow,
   activation: ops.atActivation,
   flags: ops.atFlags,
+  table: ops.atTable,
 } as const;
 
 export type Fields = { readonly [K in keyof typeof fieldAt]?: number };
@@ -70,11 +71,24 @@ export class Region {
 export class ProgramWriter {
   readonly #regions: Region[] = [];
   readonly #records: number[][] = [];
+  /** What the program reads and never writes. */
+  readonly #constants = this.region();
+  readonly #tables = new Map<string, { readonly place: number; readonly values: readonly number[] }>();
 
   region(): Region {
     const region = new Region(this.#regions.length);
     this.#regions.push(region);
     return region;
+  }
+
+  /** A table of whole numbers; equal ones are kept once. */
+  table(values: readonly number[]): number {
+    const key = values.join();
+    const known = this.#tables.get(key);
+    if (known !== undefined) return known.place;
+    const place = this.#constants.reserve(values.length * NUMBER);
+    this.#tables.set(key, { place, values });
+    return place;
   }
 
   emit(code: number, fields: Fields): void {
@@ -107,6 +121,9 @@ export class ProgramWriter {
     words.fill(0);
     for (const [i, record] of this.#records.entries()) {
       words.set(record.map(settle), (i * ops.recordBytes) / NUMBER);
+    }
+    for (const { place, values } of this.#tables.values()) {
+      new Int32Array(memory, settle(place), values.length).set(values);
     }
     return { entry: address, settle };
   }

@@ -4,6 +4,7 @@
 
 import { inputSizeOf, type Layer, outputSizeOf } from "../../models/forecastnet/layers.ts";
 import type { CellPlan, NetPlan, Placed } from "../../models/forecastnet/plan.ts";
+import { columnTable, emitConvolution } from "./conv-program.ts";
 import { convFields, denseFields } from "./layer-fields.ts";
 import * as ops from "./op-codes.ts";
 import { NUMBER, ProgramWriter, ROW } from "./program.ts";
@@ -32,6 +33,7 @@ class SampleCompiler {
   /** The inputs of even and odd cells: a cell reads its own while it writes the next one's. */
   readonly #inputs = [this.#writer.region(), this.#writer.region()];
   readonly #inner = this.#writer.region();
+  readonly #scratch = this.#writer.region();
 
   constructor(plan: NetPlan, maxBlocks: number) {
     this.#plan = plan;
@@ -123,6 +125,7 @@ class SampleCompiler {
         flags: ops.flagPositions,
         x: from.sharedAt - layer.padding * NUMBER,
         xRow: from.sharedRow,
+        table: columnTable(this.#writer, { ...layer, row: from.sharedRow, step: NUMBER }),
         xBlock: 8 * NUMBER,
         positions: 1,
         blocks: Math.ceil(to.shared / 8),
@@ -132,12 +135,11 @@ class SampleCompiler {
       });
     }
     if (to.shared === to.length) return;
-    this.#writer.emit(ops.opForward, {
-      ...fields,
-      ...readRows(from, from.rowsAt),
-      xStep: ROW,
+    emitConvolution(this.#writer, this.#scratch, {
+      ...layer,
       positions: to.length - to.shared,
-      ...writeRows(to),
+      row: from.rowsRow,
+      fields: { ...fields, ...readRows(from, from.rowsAt), ...writeRows(to) },
     });
   }
 

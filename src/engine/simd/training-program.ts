@@ -5,6 +5,7 @@ import { type Layer, outputLengthOf, outputSizeOf } from "../../models/forecastn
 import type { CellPlan, NetPlan, Placed } from "../../models/forecastnet/plan.ts";
 import type { Criterion } from "../executor.ts";
 import { writeBackward } from "./backward-program.ts";
+import { emitConvolution } from "./conv-program.ts";
 import { convFields, denseFields } from "./layer-fields.ts";
 import * as ops from "./op-codes.ts";
 import { ProgramWriter, type Region, ROW } from "./program.ts";
@@ -64,6 +65,8 @@ export class TrainingCompiler {
   readonly laneBytes: number;
   /** What outlives a cell. */
   readonly lasting: Region = this.writer.region();
+  /** What a single operation needs for itself. */
+  readonly scratch: Region = this.writer.region();
   readonly #pass: Pass;
   readonly #inner: Region = this.writer.region();
   /** Of a cell's input, first position; its window stays, the rest is copied in for each cell. */
@@ -211,14 +214,19 @@ export class TrainingCompiler {
       this.writer.emit(ops.opForward, { ...denseFields(layer), ...data, x: from.at, yRow: ROW });
       return;
     }
-    const sliding = { ...data, xRow: from.row, yRow: to.row, positions: outputLengthOf(layer) };
+    const positions = outputLengthOf(layer);
     if (layer.kind === "conv") {
       const x = from.at - layer.padding * ROW;
-      this.writer.emit(ops.opForward, { ...convFields(layer), ...sliding, x, xStep: ROW });
+      emitConvolution(this.writer, this.scratch, {
+        ...layer,
+        positions,
+        row: from.row,
+        fields: { ...convFields(layer), ...data, x, yRow: to.row },
+      });
       return;
     }
     const pool = { channels: layer.channels, kernel: layer.size, xStep: layer.stride * ROW };
-    this.writer.emit(ops.opPool, { ...sliding, ...pool, x: from.at });
+    this.writer.emit(ops.opPool, { ...data, ...pool, x: from.at, xRow: from.row, yRow: to.row, positions });
   }
 
   #heads({ mean, deviation, outputs }: CellPlan, values: readonly Activations[], h: number): void {

@@ -35,7 +35,8 @@ export interface Operands {
 export interface CellResult {
   readonly hidden: Tensor3D;
   readonly mean: Tensor3D;
-  readonly deviation: Tensor3D | null;
+  /** What the softplus is still to be taken of: σ = log(1 + exp(sum)). */
+  readonly deviationSums: Tensor3D | null;
 }
 
 /** Cuts the stacked panels [n, rows, columns] and takes all products with the window [n, windowSize, lanes] at once. */
@@ -78,9 +79,8 @@ export function runCell(
   const seen =
     cell.mean.inputs > cell.outputs ? { ...input, free: joinPositions(tf, hidden, input.free) } : signal;
   const mean = applyDense(tf, operands, blocks.mean, seen);
-  const deviation =
-    blocks.deviation === null ? null : tf.softplus(applyDense(tf, operands, blocks.deviation, signal));
-  return { hidden, mean, deviation };
+  const deviationSums = blocks.deviation && applyDense(tf, operands, blocks.deviation, signal);
+  return { hidden, mean, deviationSums };
 }
 
 function applyDense(tf: TensorFlow, operands: Operands, blocks: LayerBlocks, input: Signal): Tensor3D {

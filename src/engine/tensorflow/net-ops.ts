@@ -66,12 +66,14 @@ function runStep(
   { lanes, feed }: NetInput,
 ): Step {
   const { cells } = layout.plan;
-  const { hidden, mean, deviation } = runCell(tf, cells[step], layout.cells[step], operands, signal);
+  const result = runCell(tf, cells[step], layout.cells[step], operands, signal);
+  const mean = widen(tf, result.mean, lanes);
+  const deviation = result.deviationSums && tf.softplus(widen(tf, result.deviationSums, lanes));
   const isLast = step === cells.length - 1;
   return {
-    mean: widen(tf, mean, lanes),
-    deviation: deviation && widen(tf, deviation, lanes),
-    next: isLast ? null : joinPositions(tf, hidden, widen(tf, feed(step, mean, deviation), lanes)),
+    mean,
+    deviation,
+    next: isLast ? null : joinPositions(tf, result.hidden, feed(step, mean, deviation)),
   };
 }
 

@@ -64,8 +64,9 @@ function sampleStack(
   { tf, residents }: Sampler,
   layout: PanelLayout,
   paths: number,
-  tasks: readonly SampleTask[],
+  asked: readonly SampleTask[],
 ): PathOutputs[] {
+  const tasks = fillUp(asked, paths);
   const panelsByNet = residents.acquire(
     layout,
     tasks.map(({ net }) => net.weights),
@@ -84,11 +85,27 @@ function sampleStack(
     const means = mean.dataSync<"float32">();
     const deviations = deviation?.dataSync<"float32">();
     const size = layout.plan.cells.length * layout.plan.targets * paths;
-    return tasks.map((_, i) => ({
+    return asked.map((_, i) => ({
       mean: means.slice(i * size, (i + 1) * size),
       deviation: deviations?.slice(i * size, (i + 1) * size) ?? null,
     }));
   });
+}
+
+/** Numbers that a vector register of any processor holds, at most. */
+const widestVector = 16;
+
+/**
+ * Repeats the last task until there are two at least and their deviations fill whole vectors. On a processor
+ * TensorFlow takes exponentials of what is left over beside whole vectors, and products of a stack of one, in ways
+ * that round otherwise; so filled up, a forecast does not depend on what else is in its batch, to the bit.
+ */
+function fillUp(tasks: readonly SampleTask[], paths: number): readonly SampleTask[] {
+  const isGaussian = tasks[0].noise !== null;
+  let multiple = 2;
+  while (isGaussian && (multiple * paths) % widestVector !== 0) multiple *= 2;
+  const count = Math.ceil(tasks.length / multiple) * multiple;
+  return Array.from({ length: count }, (_, i) => tasks[Math.min(i, tasks.length - 1)]);
 }
 
 /** Gaussian: path p of a step feeds μ + σ·z; linear outputs feed themselves. */

@@ -14,7 +14,7 @@ if (port === null) throw new Error("this file is the entry of a thread, not of a
 const hosted = await createExecutor(workerData as ExecutorSetup);
 const { executor, device, detail } = hosted;
 const work = new ThreadWork({
-  forecast: (tasks, options) => forecastModels(executor, tasks, options),
+  forecast: (tasks, options) => forecastModels(executor, tasks, options, hosted.summarise),
   train: (tasks) => createTraining(executor, tasks),
   differentiate: ({ spec, weights, rows }) =>
     executor.differentiate({ plan: sharedPlan(spec), weights }, rows),

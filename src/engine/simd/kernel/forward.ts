@@ -16,6 +16,7 @@ import {
   atKernel,
   atOutputs,
   atPositions,
+  atTable,
   atX,
   atXBlock,
   atXRow,
@@ -25,6 +26,7 @@ import {
   atYRow,
   atYStep,
   flagAccumulate,
+  flagNoBias,
   flagPositions,
 } from "../op-codes";
 import { biasesOf, blocksOf, field, weightsOf } from "./record";
@@ -62,7 +64,9 @@ function forwardQuads<Row>(op: usize, base: usize, blocks: i32): void {
   const w0 = weightsOf(op, base) + (field(op, atFirstColumn) << 4);
   const biases = biasesOf(op, base);
   const isAdding = (field(op, atFlags) & flagAccumulate) != 0;
+  const hasNoBias = (field(op, atFlags) & flagNoBias) != 0;
   const activation = field(op, atActivation);
+  const table: usize = field(op, atTable);
   const yRow = field(op, atYRow);
   const xBlock = field(op, atXBlock);
   const yBlock = field(op, atYBlock);
@@ -90,6 +94,8 @@ function forwardQuads<Row>(op: usize, base: usize, blocks: i32): void {
           c1 = v128.load(y2, 16);
           d0 = v128.load(y3);
           d1 = v128.load(y3, 16);
+        } else if (hasNoBias) {
+          a0 = a1 = b0 = b1 = c0 = c1 = d0 = d1 = splat(0);
         } else {
           const b = biases + (quad << 4);
           a0 = a1 = v128.load_splat<f32>(b);
@@ -99,10 +105,12 @@ function forwardQuads<Row>(op: usize, base: usize, blocks: i32): void {
         }
         let w = wOfQuad;
         let x = xOfPosition;
-        for (let channel = channels; channel > 0; channel--) {
-          for (let k = kernel; k > 0; k--) {
-            const x0 = v128.load(x);
-            const x1 = v128.load(x, 16);
+        if (table != 0) {
+          let entry = table;
+          for (let column = columns; column > 0; column--) {
+            const xOfColumn: usize = x + load<u32>(entry);
+            const x0 = v128.load(xOfColumn);
+            const x1 = v128.load(xOfColumn, 16);
             let ws = v128.load_splat<f32>(w);
             a0 = product(a0, ws, x0);
             a1 = product(a1, ws, x1);
@@ -116,10 +124,31 @@ function forwardQuads<Row>(op: usize, base: usize, blocks: i32): void {
             d0 = product(d0, ws, x0);
             d1 = product(d1, ws, x1);
             w += 16;
-            x += rowBytes<Row>();
+            entry += 4;
           }
-          w += wRow;
-          x += xRow;
+        } else {
+          for (let channel = channels; channel > 0; channel--) {
+            for (let k = kernel; k > 0; k--) {
+              const x0 = v128.load(x);
+              const x1 = v128.load(x, 16);
+              let ws = v128.load_splat<f32>(w);
+              a0 = product(a0, ws, x0);
+              a1 = product(a1, ws, x1);
+              ws = v128.load_splat<f32>(w, 4);
+              b0 = product(b0, ws, x0);
+              b1 = product(b1, ws, x1);
+              ws = v128.load_splat<f32>(w, 8);
+              c0 = product(c0, ws, x0);
+              c1 = product(c1, ws, x1);
+              ws = v128.load_splat<f32>(w, 12);
+              d0 = product(d0, ws, x0);
+              d1 = product(d1, ws, x1);
+              w += 16;
+              x += rowBytes<Row>();
+            }
+            w += wRow;
+            x += xRow;
+          }
         }
         if (activation != activationLinear) {
           a0 = activate(a0, activation);
@@ -188,7 +217,7 @@ function threeBlocks<Row>(op: usize, weights: usize, b: usize, xs: usize, y: usi
   const isAdding = (field(op, atFlags) & flagAccumulate) != 0;
   const y1 = y + yBlock;
   const y2 = y1 + yBlock;
-  const bias = v128.load_splat<f32>(b);
+  const bias = field(op, atFlags) & flagNoBias ? splat(0) : v128.load_splat<f32>(b);
   let a0 = isAdding ? v128.load(y) : bias;
   let a1 = isAdding ? v128.load(y, 16) : bias;
   let b0 = isAdding ? v128.load(y1) : bias;
@@ -233,7 +262,7 @@ function oneBlock<Row>(op: usize, weights: usize, b: usize, xs: usize, y: usize)
   const xRow = field(op, atXRow) - kernel * <i32>rowBytes<Row>();
   const wRow = (field(op, atColumnStride) - kernel) << 2;
   const isAdding = (field(op, atFlags) & flagAccumulate) != 0;
-  const bias = v128.load_splat<f32>(b);
+  const bias = field(op, atFlags) & flagNoBias ? splat(0) : v128.load_splat<f32>(b);
   let a0 = isAdding ? v128.load(y) : bias;
   let a1 = isAdding ? v128.load(y, 16) : bias;
   let w = weights;

@@ -10,6 +10,7 @@ import {
   opCopyNumbers,
   opDraw,
   opEnd,
+  opFastConv,
   opFlip,
   opForward,
   opInputGradient,
@@ -22,6 +23,7 @@ import {
   recordBytes,
 } from "../op-codes";
 import { activationGradient, flip, inputGradient } from "./backward";
+import { fastConv } from "./fast-conv";
 import { forward } from "./forward";
 import { matvec } from "./matvec";
 import { draw, loss } from "./outputs";
@@ -30,6 +32,7 @@ import { clear, copy, copyNumbers, pool, poolGradient, splatRows } from "./rows"
 import { biasGradient, weightGradient } from "./weight-gradient";
 
 export { adam } from "./adam";
+export { mixtureQuantiles } from "./mixture";
 
 /**
  * `lanes` are in use, the rest of the last block of 8 is padding. `noise` is the table of the sample paths, `scale`
@@ -48,7 +51,10 @@ export function run(
   for (let op = program; field(op, atCode) != opEnd; op += recordBytes) {
     const code = field(op, atCode);
     if (code == opForward) forward(op, weights, blocks);
-    else if (code == opMatvec) matvec(op, weights);
+    else if (code == opFastConv) {
+      fastConv(op, weights, blocks);
+      op += 6 * recordBytes;
+    } else if (code == opMatvec) matvec(op, weights);
     else if (code == opClear) clear(op, blocks);
     else if (code == opSplat) splatRows(op, blocks);
     else if (code == opCopy) copy(op, blocks);

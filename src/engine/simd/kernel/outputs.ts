@@ -31,16 +31,23 @@ export function draw(op: usize, noise: usize, blocks: i32): void {
     const deviation: usize = field(op, atB) + target * field(op, atBRow);
     const z: usize = noise + field(op, atW) + target * field(op, atXRow);
     const y: usize = field(op, atY) + target * field(op, atYRow);
-    for (let half = 0; half < blocks << 1; half++) {
-      const at = half << 4;
-      let value = v128.load(mean + at);
+    for (let block = 0; block < blocks; block++) {
+      const at = block << 5;
+      let low = v128.load(mean + at);
+      let high = v128.load(mean + at, 16);
       if (isGaussian) {
-        const sigma = softplus4(v128.load(deviation + at));
-        v128.store(deviation + at, sigma);
-        value = f32x4.add(value, f32x4.mul(sigma, v128.load(z + at)));
+        // Two at a time: the engine makes the constants of a softplus anew for every block of code.
+        const lowDeviation = softplus4(v128.load(deviation + at));
+        const highDeviation = softplus4(v128.load(deviation + at, 16));
+        v128.store(deviation + at, lowDeviation);
+        v128.store(deviation + at, highDeviation, 16);
+        low = f32x4.add(low, f32x4.mul(lowDeviation, v128.load(z + at)));
+        high = f32x4.add(high, f32x4.mul(highDeviation, v128.load(z + at, 16)));
       }
       // The last cell feeds none.
-      if (field(op, atY) != 0) v128.store(y + (half >> 1) * yBlock + ((half & 1) << 4), value);
+      if (field(op, atY) == 0) continue;
+      v128.store(y + block * yBlock, low);
+      v128.store(y + block * yBlock, high, 16);
     }
   }
 }

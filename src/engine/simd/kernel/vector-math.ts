@@ -1,5 +1,5 @@
 // Exponential and logarithm for four numbers at a time, to about one part in ten million, and what is made of them.
-// The polynomials are Chebyshev fits of (eʳ − 1 − r)/r² and (ln(1+m) − m + m²/2)/m³ on the reduced ranges.
+// The polynomials are Chebyshev fits of (eʳ − 1 − r)/r², (ln(1+m) − m + m²/2)/m³ and artanh(√z)/√z on the reduced ranges.
 // Not-a-number stays not-a-number, so that a diverging training shows itself.
 
 @inline
@@ -12,19 +12,24 @@ function fma(a: v128, b: v128, c: f32): v128 {
   return f32x4.add(f32x4.mul(a, b), splat(c));
 }
 
-/** Saturates outside ±87. */
+/** Saturates outside −86 … 88. Short chains of operations: what uses it waits for it. */
+@inline
 export function exp4(value: v128): v128 {
-  const x = f32x4.min(f32x4.max(value, splat(-87.3)), splat(88.0));
-  const n = f32x4.nearest(f32x4.mul(x, splat(1.44269504)));
+  // Pseudo-minimum and -maximum are one instruction each and, in this order of operands, keep not-a-number.
+  const x = f32x4.pmin(f32x4.pmax(value, splat(-86)), splat(88));
+  // Added to 1.5·2²³, a small number is rounded to a whole one, which then stands in the lowest bits.
+  const shifted = f32x4.add(f32x4.mul(x, splat(1.44269504)), splat(12582912));
+  const n = f32x4.sub(shifted, splat(12582912));
   // ln 2 in two parts: the first has few bits, so that n times it is exact.
   let r = f32x4.sub(x, f32x4.mul(n, splat(0.693359375)));
   r = f32x4.add(r, f32x4.mul(n, splat(2.12194440e-4)));
-  let p = fma(splat(1.3934544520e-3), r, 8.3637764666e-3);
-  p = fma(p, r, 4.1666456778e-2);
-  p = fma(p, r, 1.6666573358e-1);
-  p = fma(p, r, 5.0000000143e-1);
-  const y = f32x4.add(splat(1), f32x4.add(r, f32x4.mul(f32x4.mul(r, r), p)));
-  const power = i32x4.shl(i32x4.add(i32x4.trunc_sat_f32x4_s(n), i32x4.splat(127)), 23);
+  const r2 = f32x4.mul(r, r);
+  const low = fma(splat(1.6666573358e-1), r, 5.0000000143e-1);
+  const high = fma(splat(8.3637764666e-3), r, 4.1666456778e-2);
+  const top = f32x4.add(high, f32x4.mul(r2, splat(1.3934544520e-3)));
+  const p = f32x4.add(low, f32x4.mul(r2, top));
+  const y = f32x4.add(splat(1), f32x4.add(r, f32x4.mul(r2, p)));
+  const power = i32x4.add(i32x4.shl(shifted, 23), i32x4.splat(0x3f800000));
   return f32x4.mul(y, power);
 }
 
@@ -57,18 +62,22 @@ export function log4(x: v128): v128 {
   return v128.bitselect(x, y, f32x4.eq(x, splat(Infinity)));
 }
 
-/** ln(1 + u) for u in [0, 1], with full relative precision for small u. */
+/** ln(1 + u) = 2 artanh(u / (2 + u)) for u in [0, 1]; relative precision holds for small u too. */
+@inline
 function log1p4(u: v128): v128 {
-  const w = f32x4.add(splat(1), u);
-  const d = f32x4.sub(w, splat(1));
-  // What 1 + u lost in rounding is put back by the factor u/d.
-  const y = f32x4.div(f32x4.mul(log4(w), u), d);
-  return v128.bitselect(u, y, f32x4.eq(d, splat(0)));
+  const s = f32x4.div(u, f32x4.add(splat(2), u));
+  const z = f32x4.mul(s, s);
+  let p = fma(splat(1.408732864e-1), z, 1.398070942e-1);
+  p = fma(p, z, 2.001242686e-1);
+  p = fma(p, z, 3.333315797e-1);
+  p = fma(p, z, 1);
+  return f32x4.mul(f32x4.add(s, s), p);
 }
 
+@inline
 export function softplus4(x: v128): v128 {
   const u = exp4(f32x4.neg(f32x4.abs(x)));
-  return f32x4.add(f32x4.max(x, splat(0)), log1p4(u));
+  return f32x4.add(f32x4.pmax(x, splat(0)), log1p4(u));
 }
 
 export function sigmoid4(x: v128): v128 {

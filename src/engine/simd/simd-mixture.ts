@@ -1,0 +1,126 @@
+// Mean, standard deviation and quantiles of Gaussian mixtures, with the quantiles in the kernel: the faster twin of
+// models/forecastnet/mixture.ts. Moments are taken in double precision; the kernel sees each mixture in units of its
+// own standard deviation around its own mean, so that single precision is enough at any level of the series.
+
+import type { MixtureSummary, Mixtures, Summarise } from "../../models/forecastnet/mixture.ts";
+import { normalQuantile } from "../../models/normal.ts";
+import { Heap } from "./heap.ts";
+import { instantiateKernel, type Kernel } from "./kernel.ts";
+import { NUMBER } from "./program.ts";
+
+/** A component as narrow as a point gets this share of the standard deviation as its width. */
+const NARROWEST = 1e-6;
+/** Numbers of a level in the kernel's table: its tail, its normal score, its sign, its quantile. */
+const ENTRY = 4;
+const QUANTILE = 3;
+
+export function createSimdSummarise(module: WebAssembly.Module): Summarise {
+  const solver = new MixtureSolver(instantiateKernel(module));
+  return (mixtures, levels, into) => solver.summarise(mixtures, levels, into);
+}
+
+class MixtureSolver {
+  readonly #kernel: Kernel;
+  readonly #heap: Heap;
+  /** Room for means and inverses of `#room` components each, and for the table. */
+  #room = 0;
+  #means = 0;
+  #inverses = 0;
+  #tableRoom = 0;
+  #table = 0;
+
+  constructor(kernel: Kernel) {
+    this.#kernel = kernel;
+    this.#heap = new Heap(kernel.memory);
+  }
+
+  summarise(mixtures: Mixtures, levels: readonly number[], into: MixtureSummary): void {
+    const scores = levels.map(normalQuantile);
+    this.#makeRoom(Math.ceil(mixtures.components / 8) * 8, levels.length);
+    const { floats } = this.#heap;
+    const table = floats.subarray(this.#table / NUMBER, this.#table / NUMBER + ENTRY * levels.length);
+    for (const [l, level] of levels.entries()) {
+      table.set([Math.min(level, 1 - level), scores[l], level > 0.5 ? -1 : 1, scores[l]], ENTRY * l);
+    }
+    for (let row = 0; row < mixtures.rows; row++) {
+      const isSame = summariseMoments(mixtures, row, into);
+      const centre = into.mean[row];
+      const spread = into.standardDeviation[row];
+      // A single Gaussian in disguise, as at the first step, which no sample has reached yet; or no number at all.
+      const isPlain = isSame || !(spread > 0 && spread < Number.POSITIVE_INFINITY);
+      if (isPlain) for (let l = 0; l < levels.length; l++) table[ENTRY * l + QUANTILE] = scores[l];
+      else this.#solve(mixtures, row, into, levels.length);
+      let before = Number.NEGATIVE_INFINITY;
+      for (let l = 0; l < levels.length; l++) {
+        // The row after this one starts from this one's quantiles: steps of a forecast are alike.
+        const q = isPlain ? scores[l] : table[ENTRY * l + QUANTILE];
+        before = Math.max(before, centre + q * spread);
+        into.quantiles[l][row] = before;
+      }
+    }
+  }
+
+  #solve({ mean, deviation, components }: Mixtures, row: number, into: MixtureSummary, levels: number): void {
+    const { floats } = this.#heap;
+    const centre = into.mean[row];
+    const unit = 1 / into.standardDeviation[row];
+    const means = this.#means / NUMBER;
+    const inverses = this.#inverses / NUMBER;
+    const at = row * components;
+    let narrowest = Number.POSITIVE_INFINITY;
+    for (let i = 0; i < components; i++) {
+      const width = Math.max(deviation[at + i] * unit, NARROWEST);
+      if (width < narrowest) narrowest = width;
+      floats[means + i] = (mean[at + i] - centre) * unit;
+      floats[inverses + i] = 1 / width;
+    }
+    for (let i = components; i % 8 !== 0; i++) {
+      floats[means + i] = 0;
+      floats[inverses + i] = 0;
+    }
+    this.#kernel.mixtureQuantiles(this.#means, this.#inverses, components, narrowest, this.#table, levels);
+  }
+
+  #makeRoom(components: number, levels: number): void {
+    if (components > this.#room) {
+      if (this.#room > 0) {
+        this.#heap.release(this.#means);
+        this.#heap.release(this.#inverses);
+      }
+      this.#means = this.#heap.reserve(components * NUMBER);
+      this.#inverses = this.#heap.reserve(components * NUMBER);
+      this.#room = components;
+    }
+    if (levels > this.#tableRoom) {
+      if (this.#tableRoom > 0) this.#heap.release(this.#table);
+      this.#table = this.#heap.reserve(levels * ENTRY * NUMBER);
+      this.#tableRoom = levels;
+    }
+  }
+}
+
+/** Fills mean and deviation of a row; true when all its components are the same. */
+function summariseMoments(
+  { mean, deviation, components }: Mixtures,
+  row: number,
+  into: MixtureSummary,
+): boolean {
+  const at = row * components;
+  const firstMean = mean[at];
+  const firstDeviation = deviation[at];
+  let isSame = true;
+  let sum = 0;
+  // Distances to the first mean, not the means: a small spread around a large level would drown in rounding.
+  let squares = 0;
+  for (let i = at; i < at + components; i++) {
+    const distance = mean[i] - firstMean;
+    if (distance !== 0 || deviation[i] !== firstDeviation) isSame = false;
+    sum += distance;
+    squares += distance * distance + deviation[i] * deviation[i];
+  }
+  const shift = sum / components;
+  into.mean[row] = firstMean + shift;
+  const variance = isSame ? firstDeviation * firstDeviation : squares / components - shift * shift;
+  into.standardDeviation[row] = Math.sqrt(Math.max(0, variance));
+  return isSame;
+}

@@ -1,0 +1,111 @@
+// What must hold of the kernel beyond its numbers: the same bytes for the same task, memory that stays in its budget,
+// and trouble that shows.
+
+import assert from "node:assert/strict";
+import { before, test } from "node:test";
+import type { NetExecutor } from "../../../../src/engine/executor.ts";
+import { loadKernel } from "../../../../src/engine/simd/kernel.ts";
+import { createSimdExecutor } from "../../../../src/engine/simd/simd-executor.ts";
+import { type NetPlan, planNet } from "../../../../src/models/forecastnet/plan.ts";
+import { specOf } from "../../../../src/models/forecastnet/spec.ts";
+import { randomNumbers, randomSet, randomWeights } from "./random-nets.ts";
+
+let module: WebAssembly.Module;
+before(async () => {
+  module = await loadKernel();
+});
+
+const dense = planNet(specOf("FN", 4));
+const conv = planNet(specOf("cFN", 4));
+
+function drawOnce(executor: NetExecutor, plan: NetPlan, paths: number, seed = 1): Float32Array {
+  const values = Float32Array.from({ length: 4 * paths }, (_, i) =>
+    Math.sin(3 * Math.floor(i / paths) + (i % paths)),
+  );
+  const task = {
+    net: { plan, weights: randomWeights(plan, seed) },
+    window: randomNumbers(plan.windowSize, seed + 1),
+    noise: { paths, values },
+  };
+  return executor.sample([task])[0].mean;
+}
+
+test("a forecast is the same bytes whatever ran before it", () => {
+  const fresh = createSimdExecutor(module);
+  const expected = [drawOnce(fresh, conv, 13), drawOnce(createSimdExecutor(module), dense, 13)];
+  const used = createSimdExecutor(module);
+  drawOnce(used, conv, 64, 5);
+  drawOnce(used, dense, 99, 6);
+  const session = used.train(conv, [
+    { weights: randomWeights(conv, 2), training: randomSet(conv, 20, 3), validation: randomSet(conv, 5, 4) },
+  ]);
+  session.step([Int32Array.of(1, 2, 3)], [{ learningRate: 0.1, weightDecay: 0 }]);
+  session.close();
+  assert.deepEqual([drawOnce(used, conv, 13), drawOnce(used, dense, 13)], expected);
+});
+
+test("a path does not depend on how many run beside it", () => {
+  const executor = createSimdExecutor(module);
+  const [few, many] = [drawOnce(executor, conv, 3), drawOnce(executor, conv, 41)];
+  for (let step = 0; step < 4; step++) {
+    assert.deepEqual(few.subarray(step * 3, step * 3 + 3), many.subarray(step * 41, step * 41 + 3));
+  }
+});
+
+test("training is the same bytes whatever ran before it, and whatever else is trained beside it", () => {
+  const task = (seed: number) => ({
+    weights: randomWeights(dense, seed),
+    training: randomSet(dense, 30, seed + 1),
+    validation: randomSet(dense, 9, seed + 2),
+  });
+  const rows = Int32Array.from({ length: 11 }, (_, i) => i);
+  const adam = { learningRate: 0.01, weightDecay: 0.01 };
+  const alone = createSimdExecutor(module).train(dense, [task(1)]);
+  const executor = createSimdExecutor(module);
+  drawOnce(executor, conv, 77);
+  const beside = executor.train(dense, [task(8), task(1), task(9)]);
+  for (let i = 0; i < 3; i++) {
+    const [loss] = alone.step([rows], [adam]);
+    const losses = beside.step([rows, rows, i === 1 ? null : rows], [adam, adam, adam]);
+    assert.equal(losses[1], loss);
+    assert.equal(Number.isNaN(losses[2]), i === 1, "a net that rests has no loss");
+  }
+  assert.deepEqual(beside.weights(1), alone.weights(0));
+  assert.equal(beside.validate("free")[1], alone.validate("free")[0]);
+});
+
+test("a net that is put back forgets its moments", () => {
+  const weights = randomWeights(dense, 1);
+  const sets = { training: randomSet(dense, 30, 2), validation: randomSet(dense, 9, 3) };
+  const session = createSimdExecutor(module).train(dense, [{ weights, ...sets }]);
+  const rows = Int32Array.of(0, 5, 7);
+  const step = () => session.step([rows], [{ learningRate: 0.01, weightDecay: 0 }]);
+  step();
+  const once = session.weights(0);
+  step();
+  session.reset(0, weights);
+  assert.deepEqual(session.weights(0), weights);
+  step();
+  assert.deepEqual(session.weights(0), once);
+});
+
+test("more nets than the budget holds are served all the same", () => {
+  const bytes = dense.weightCount * 4;
+  const small = createSimdExecutor(module, { residentBytes: 2.5 * bytes });
+  const large = createSimdExecutor(module);
+  for (let turn = 0; turn < 3; turn++) {
+    for (let seed = 1; seed <= 5; seed++) {
+      assert.deepEqual(drawOnce(small, dense, 9, seed), drawOnce(large, dense, 9, seed));
+    }
+  }
+});
+
+test("a weight that is no number makes forecasts and losses that are none", () => {
+  const executor = createSimdExecutor(module);
+  const weights = randomWeights(dense, 1);
+  weights[3] = Number.NaN;
+  const noise = { paths: 2, values: randomNumbers(8, 2) };
+  const [{ mean }] = executor.sample([{ net: { plan: dense, weights }, window: randomNumbers(8, 3), noise }]);
+  assert.ok(mean.some(Number.isNaN));
+  assert.ok(Number.isNaN(executor.differentiate({ plan: dense, weights }, randomSet(dense, 4, 4)).loss));
+});
