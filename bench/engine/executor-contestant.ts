@@ -59,7 +59,7 @@ function createTraining(
     return { weights, training, validation: { count: 0, windows: emptyFloats, targets: emptyFloats } };
   });
   const session: TrainingSession = executor.train(plan, tasks);
-  const adam = tasks.map(() => ({ learningRate, weightDecay: 0 }));
+  const adam = tasks.map(() => ({ learningRate, weightDecay: 0, shortcutRate: 1 }));
   const blocks = Array.from({ length: Math.floor(count / batch) }, (_, block) => {
     const rows = Int32Array.from({ length: batch }, (__, row) => block * batch + row);
     return tasks.map(() => rows);

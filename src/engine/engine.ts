@@ -45,6 +45,10 @@ export interface FitOptions {
   readonly learningRates: readonly number[];
   readonly searchEpochs: number;
   readonly weightDecay: number;
+  /** Of the learning rate, for the weights of a linear shortcut. */
+  readonly shortcutRate: number;
+  /** "cosine" warms up for a few steps and then falls to zero at the last of the epochs. */
+  readonly schedule: "constant" | "cosine";
   /** Which loss decides when to stop and what to keep. */
   readonly criterion: Criterion;
 }

@@ -31,12 +31,19 @@ export interface AdamOptions {
   readonly learningRate: number;
   /** Decoupled: each step shrinks the weights (not the biases) by learningRate × weightDecay. */
   readonly weightDecay: number;
+  /**
+   * What the learning rate is multiplied with for the weights of a linear shortcut (those of a mean layer on the
+   * cell's input): they start from a fit of their own and need less. They do not decay.
+   */
+  readonly shortcutRate: number;
 }
 
 /**
  * "forced" feeds the true targets to the next cell, as training does; "free" feeds back the net's own means.
- * Both give the mean over rows, steps and targets of: log σ + (y − μ)² / (2σ²) for Gaussian outputs (the constant
- * ½ log 2π is left out), (y − μ)² for linear ones.
+ * Both give the mean over rows, steps and targets of the spec's loss, with z = (y − μ)/σ:
+ *   likelihood  log σ + z²/2, the constant ½ log 2π left out
+ *   crps        σ·(z·(2Φ(z) − 1) + 2φ(z) − 1/√π)
+ *   squares     (y − μ)²
  */
 export type Criterion = "forced" | "free";
 

@@ -10,6 +10,8 @@ import type { FitProgress, FitResult, FitTask } from "./engine.ts";
 import type { AdamOptions, TrainingSession } from "./executor.ts";
 import { FitAttempt } from "./fit-attempt.ts";
 
+const warmUpSteps = 20;
+
 export class FitRun {
   readonly task: FitTask;
   result: FitResult | null = null;
@@ -40,11 +42,11 @@ export class FitRun {
     return Math.ceil(this.task.training.count / this.task.options.batchSize);
   }
 
-  get adam(): AdamOptions {
-    return {
-      learningRate: this.#attempt.learningRate,
-      weightDecay: this.task.options.weightDecay,
-    };
+  adamOf(batch: number): AdamOptions {
+    const { weightDecay, shortcutRate, schedule, maxEpochs } = this.task.options;
+    const step = this.#attempt.epoch * this.batches + batch;
+    const factor = schedule === "constant" ? 1 : cosineFactor(step, maxEpochs * this.batches);
+    return { learningRate: factor * this.#attempt.learningRate, weightDecay, shortcutRate };
   }
 
   beginEpoch(): void {
@@ -123,4 +125,10 @@ export class FitRun {
   #giveUp(reason: string): void {
     this.result = { outcome: "diverged", reason };
   }
+}
+
+/** Rises over the first steps, while the moments know little, and falls to zero at the last. */
+function cosineFactor(step: number, steps: number): number {
+  const fall = 0.5 * (1 + Math.cos((Math.PI * step) / steps));
+  return fall * Math.min(1, (step + 1) / warmUpSteps);
 }

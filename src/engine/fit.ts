@@ -63,12 +63,14 @@ function* runEpoch(
   active: readonly FitRun[],
 ): Generator<null, boolean, FitCommand | undefined> {
   for (const run of active) run.beginEpoch();
-  const adam = runs.map((run) => run.adam);
   const batches = Math.max(...active.map((run) => run.batches));
   for (let batch = 0; batch < batches; batch++) {
     const rows = runs.map((run) => run.rowsOf(batch));
     if (rows.every((indices) => indices === null)) break;
-    const losses = session.step(rows, adam);
+    const losses = session.step(
+      rows,
+      runs.map((run) => run.adamOf(batch)),
+    );
     for (const [net, indices] of rows.entries()) {
       if (indices !== null) runs[net].noteStep(losses[net], indices.length);
     }

@@ -60,6 +60,8 @@ async function lossAfterTraining(spec: ForecastNetSpec): Promise<{ before: numbe
     learningRates: [1e-3],
     searchEpochs: 1,
     weightDecay: 0,
+    shortcutRate: 1,
+    schedule: "constant",
     criterion: "forced",
   } as const;
   const { loss } = await engine.differentiate(spec, start, rows);

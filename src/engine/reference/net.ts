@@ -7,7 +7,7 @@
 
 import type { NetPlan } from "../../models/forecastnet/plan.ts";
 import { backwardCell, type CellTrace, forwardCell, joined, outputOf } from "./cell.ts";
-import { lossOf, slopeByDeviation, slopeByMean } from "./loss.ts";
+import { costs } from "./loss.ts";
 
 /** What the next cell sees as the output of this step, [T]. */
 export type Feed = (trace: CellTrace, step: number) => Float64Array;
@@ -32,11 +32,12 @@ export function runNet(plan: NetPlan, weights: Float64Array, x: Float64Array, fe
 }
 
 /** Sum of the loss over steps and targets; `targets` is [step][target]. */
-export function sumLoss(traces: readonly CellTrace[], targets: Float64Array): number {
+export function sumLoss(plan: NetPlan, traces: readonly CellTrace[], targets: Float64Array): number {
+  const cost = costs[plan.spec.loss];
   let sum = 0;
   for (const [step, { mean, deviation }] of traces.entries()) {
     for (let t = 0; t < mean.length; t++) {
-      sum += lossOf(targets[step * mean.length + t], mean[t], deviation === null ? null : deviation[t]);
+      sum += cost.of(targets[step * mean.length + t], mean[t], deviation?.[t] ?? 1);
     }
   }
   return sum;
@@ -51,13 +52,14 @@ export function backpropagate(
   gradient: Float64Array,
 ): void {
   const T = plan.targets;
+  const cost = costs[plan.spec.loss];
   // dh of the cell at hand, as it comes back through the input of the cell after it.
   let output: Float64Array | null = null;
   for (let step = plan.cells.length - 1; step >= 0; step--) {
     const { mean: μ, deviation: σ } = traces[step];
     const y = targets.subarray(step * T, (step + 1) * T);
-    const mean = μ.map((_, t) => scale * slopeByMean(y[t], μ[t], σ === null ? null : σ[t]));
-    const deviation = σ === null ? null : σ.map((_, t) => scale * slopeByDeviation(y[t], μ[t], σ[t]));
+    const mean = μ.map((_, t) => scale * cost.slopeByMean(y[t], μ[t], σ?.[t] ?? 1));
+    const deviation = σ?.map((_, t) => scale * cost.slopeByDeviation(y[t], μ[t], σ[t])) ?? null;
     const slopes = { mean, deviation, output };
     const du = backwardCell(plan.cells[step], weights, traces[step], slopes, gradient);
     output = du.subarray(plan.windowSize, du.length - T);

@@ -26,7 +26,7 @@ export function differentiateNet(plan: NetPlan, weights: Numbers, rows: Rows): D
   for (let row = 0; row < rows.count; row++) {
     const { x, targets } = rowOf(plan, rows, row);
     const traces = runNet(plan, w, x, feedTargets(targets, plan.targets));
-    loss += scale * sumLoss(traces, targets);
+    loss += scale * sumLoss(plan, traces, targets);
     backpropagate(plan, w, traces, { targets, scale }, gradient);
     for (const [step, trace] of traces.entries()) {
       for (let t = 0; t < plan.targets; t++) {
@@ -46,7 +46,7 @@ export function lossOfNet(plan: NetPlan, weights: Numbers, rows: Rows, criterion
   for (let row = 0; row < rows.count; row++) {
     const { x, targets } = rowOf(plan, rows, row);
     const feed = criterion === "forced" ? feedTargets(targets, plan.targets) : feedMeans;
-    sum += sumLoss(runNet(plan, w, x, feed), targets);
+    sum += sumLoss(plan, runNet(plan, w, x, feed), targets);
   }
   return sum / (rows.count * plan.cells.length * plan.targets);
 }

@@ -14,19 +14,20 @@ export interface SampleProgram {
   readonly writer: ProgramWriter;
   /** Where the window goes. */
   readonly window: number;
-  /** [step][target][lane]; rows of `laneBytes`. */
+  /** [step][target][path] */
   readonly mean: number;
   readonly deviation: number;
-  readonly laneBytes: number;
 }
 
-export function writeSampleProgram(plan: NetPlan, maxBlocks: number): SampleProgram {
-  return new SampleCompiler(plan, maxBlocks).compile();
+export function writeSampleProgram(plan: NetPlan, paths: number): SampleProgram {
+  return new SampleCompiler(plan, paths).compile();
 }
 
 class SampleCompiler {
   readonly #plan: NetPlan;
+  readonly #paths: number;
   readonly #maxBlocks: number;
+  /** Bytes of a row of all lanes, whole blocks of 8. */
   readonly #laneBytes: number;
   readonly #writer = new ProgramWriter();
   readonly #lasting = this.#writer.region();
@@ -35,10 +36,11 @@ class SampleCompiler {
   readonly #inner = this.#writer.region();
   readonly #scratch = this.#writer.region();
 
-  constructor(plan: NetPlan, maxBlocks: number) {
+  constructor(plan: NetPlan, paths: number) {
     this.#plan = plan;
-    this.#maxBlocks = maxBlocks;
-    this.#laneBytes = maxBlocks * ROW;
+    this.#paths = paths;
+    this.#maxBlocks = Math.ceil(paths / 8);
+    this.#laneBytes = this.#maxBlocks * ROW;
   }
 
   compile(): SampleProgram {
@@ -68,7 +70,22 @@ class SampleCompiler {
       });
       input = next;
     }
-    return { writer: this.#writer, window, mean, deviation, laneBytes: this.#laneBytes };
+    this.#closeRanks(mean);
+    if (this.#plan.spec.output === "gaussian") this.#closeRanks(deviation);
+    return { writer: this.#writer, window, mean, deviation };
+  }
+
+  /** Takes the padding out of rows of lanes, so that they can be read in one piece. */
+  #closeRanks(at: number): void {
+    const bytes = this.#paths * NUMBER;
+    if (bytes === this.#laneBytes) return;
+    for (let row = 1; row < this.#plan.cells.length * this.#plan.targets; row++) {
+      this.#writer.emit(ops.opCopyNumbers, {
+        x: at + row * this.#laneBytes,
+        y: at + row * bytes,
+        kernel: bytes,
+      });
+    }
   }
 
   /** [window, previous cell's output, previous output] as cell `h` wants it; past the last cell, for its heads. */

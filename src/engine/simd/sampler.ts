@@ -39,62 +39,50 @@ export class Sampler {
 
   sample({ net: { plan, weights }, window, noise }: SampleTask): PathOutputs {
     const paths = noise?.paths ?? 1;
-    const blocks = Math.ceil(paths / 8);
-    const { program, installed } = this.#ready(plan, blocks);
+    const { program, installed } = this.#ready(plan, paths);
     const netAt = this.#residents.place(weights, plan, plan.weightCount, (to) =>
       packWeights(plan, weights, to),
     );
-    const noiseAt = noise === null ? 0 : this.#noise(noise, blocks, netAt);
+    const noiseAt = noise === null ? 0 : this.#noise(noise, netAt);
     this.#heap.floats.set(window, installed.settle(program.window) / NUMBER);
     this.#kernel.run(installed.entry, netAt, 0, noiseAt, paths, 0);
-    const rows = plan.cells.length * plan.targets;
+    const count = plan.cells.length * plan.targets * paths;
     const read = (place: number): Float32Array => {
       const from = installed.settle(place) / NUMBER;
-      return this.#rows(from, program.laneBytes / NUMBER, rows, paths);
+      return this.#heap.floats.slice(from, from + count);
     };
     return { mean: read(program.mean), deviation: noise === null ? null : read(program.deviation) };
   }
 
   /** The noise with each row filled up to whole blocks of lanes. */
-  #noise({ paths, values }: PathNoise, blocks: number, netAt: number): number {
+  #noise({ paths, values }: PathNoise, netAt: number): number {
+    const lanes = Math.ceil(paths / 8) * 8;
     const rows = values.length / paths;
     const write = (to: Float32Array): void => {
       to.fill(0);
       for (let row = 0; row < rows; row++) {
-        to.set(values.subarray(row * paths, (row + 1) * paths), row * blocks * 8);
+        to.set(values.subarray(row * paths, (row + 1) * paths), row * lanes);
       }
     };
-    return this.#residents.place(values, paths, rows * blocks * 8, write, netAt);
+    return this.#residents.place(values, paths, rows * lanes, write, netAt);
   }
 
-  #rows(from: number, stride: number, rows: number, paths: number): Float32Array {
-    const { floats } = this.#heap;
-    if (stride === paths) return floats.slice(from, from + rows * paths);
-    const values = new Float32Array(rows * paths);
-    for (let row = 0, at = from; row < rows; row++, at += stride) {
-      values.set(floats.subarray(at, at + paths), row * paths);
-    }
-    return values;
-  }
-
-  #ready(plan: NetPlan, blocks: number): Ready {
-    let byBlocks = this.#readyByPlan.get(plan);
-    const known = byBlocks?.get(blocks);
+  #ready(plan: NetPlan, paths: number): Ready {
+    const known = this.#readyByPlan.get(plan)?.get(paths);
     if (known !== undefined) return known;
     if (this.#readyCount >= MAX_PROGRAMS) this.#forgetPrograms();
-    const program = writeSampleProgram(plan, blocks);
+    const program = writeSampleProgram(plan, paths);
     const address = this.#heap.reserve(program.writer.size);
     const ready = { program, installed: program.writer.install(this.#heap.buffer, address), address };
-    byBlocks = this.#readyByPlan.get(plan) ?? new Map<number, Ready>();
-    byBlocks.set(blocks, ready);
-    this.#readyByPlan.set(plan, byBlocks);
+    const byPaths = this.#readyByPlan.get(plan) ?? new Map<number, Ready>();
+    this.#readyByPlan.set(plan, byPaths.set(paths, ready));
     this.#readyCount += 1;
     return ready;
   }
 
   #forgetPrograms(): void {
-    for (const byBlocks of this.#readyByPlan.values()) {
-      for (const { address } of byBlocks.values()) this.#heap.release(address);
+    for (const byPaths of this.#readyByPlan.values()) {
+      for (const { address } of byPaths.values()) this.#heap.release(address);
     }
     this.#readyByPlan.clear();
     this.#readyCount = 0;

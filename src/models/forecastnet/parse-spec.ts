@@ -52,14 +52,16 @@ function shapeProblems({ horizon, inputLength, channels, targets }: Unchecked): 
   return problems;
 }
 
-function optionProblems({ output, shortcut, framing, cell, overrides }: Unchecked): string[] {
+function optionProblems({ output, loss, shortcut, framing, cell, overrides }: Unchecked): string[] {
   const objects = Object.entries({ framing, cell, overrides }).filter(([, value]) => !isRecord(value));
   return [
     ...choiceProblems("output", output, ["gaussian", "linear"]),
+    ...choiceProblems("loss", loss, output === "linear" ? ["squares"] : ["likelihood", "crps"]),
     ...choiceProblems("shortcut", shortcut, ["none", "linear"]),
     ...objects.map(([field, value]) => `${field}: ${shown(value)}; give an object`),
   ];
 }
+
 function framingProblems({ framing, inputLength }: Unchecked): string[] {
   const { level, scale, season } = framing as Readonly<Record<string, unknown>>;
   const problems = [

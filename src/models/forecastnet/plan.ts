@@ -58,6 +58,17 @@ export function planNet(spec: ForecastNetSpec): NetPlan {
   return { spec, windowSize, targets, cells, weightCount: end };
 }
 
+/** Where the weights of the linear shortcut lie: of each row of a mean layer the part on the cell's input. */
+export function shortcutsOf(plan: NetPlan): readonly { readonly from: number; readonly to: number }[] {
+  if (plan.spec.shortcut === "none") return [];
+  return plan.cells.flatMap(({ mean, outputs }) =>
+    Array.from({ length: mean.outputs }, (_, target) => {
+      const row = mean.weightsAt + target * mean.inputs;
+      return { from: row + outputs, to: row + mean.inputs };
+    }),
+  );
+}
+
 /** Length of the input vector of one cell; the cell before it must be sound. */
 export function cellInputSize(spec: ForecastNetSpec, cell: number): number {
   const windowSize = spec.inputLength * spec.channels;

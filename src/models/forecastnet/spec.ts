@@ -8,6 +8,12 @@ export const specVersion = 1;
 
 export type OutputKind = "gaussian" | "linear";
 
+/**
+ * What training makes small: for Gaussian outputs the negative log-likelihood of the paper or the continuous ranked
+ * probability score, which is kinder to outliers; for linear outputs the squared error.
+ */
+export type Loss = "likelihood" | "crps" | "squares";
+
 /** How a window is brought into the net's units, after the scaler and before the first cell. */
 export interface Framing {
   /** Subtracted from inputs and targets: nothing, the mean of the window, of its last season, or its last value. */
@@ -32,6 +38,7 @@ export interface ForecastNetSpec {
   /** Cells that differ from `cell`, by their number from 0: the paper's cells may be heterogeneous. */
   readonly overrides: Readonly<Record<string, CellSpec>>;
   readonly output: OutputKind;
+  readonly loss: Loss;
   /** "linear": the mean also sees the cell's own input, so that a linear forecast needs no neuron. */
   readonly shortcut: "none" | "linear";
   readonly framing: Framing;
@@ -50,11 +57,11 @@ const convOfPaper: CellSpec = {
 
 /** The four forms of the paper. */
 export const forms = {
-  FN: { cell: denseOfPaper, output: "gaussian" },
-  cFN: { cell: convOfPaper, output: "gaussian" },
-  FN2: { cell: denseOfPaper, output: "linear" },
-  cFN2: { cell: convOfPaper, output: "linear" },
-} as const satisfies Record<string, Pick<ForecastNetSpec, "cell" | "output">>;
+  FN: { cell: denseOfPaper, output: "gaussian", loss: "likelihood" },
+  cFN: { cell: convOfPaper, output: "gaussian", loss: "likelihood" },
+  FN2: { cell: denseOfPaper, output: "linear", loss: "squares" },
+  cFN2: { cell: convOfPaper, output: "linear", loss: "squares" },
+} as const satisfies Record<string, Pick<ForecastNetSpec, "cell" | "output" | "loss">>;
 
 export type Form = keyof typeof forms;
 

@@ -80,6 +80,8 @@ const defaults: FitOptions = {
   learningRates: [1e-3],
   searchEpochs: 1,
   weightDecay: 0,
+  shortcutRate: 1,
+  schedule: "constant",
   criterion: "free",
 };
 

@@ -12,7 +12,7 @@ import type { MakeExecutor } from "./forms-suite.ts";
 import { netCases } from "./net-cases.ts";
 import { seededNet, seededRows } from "./seeded-net.ts";
 
-const adam: AdamOptions = { learningRate: 1e-3, weightDecay: 0.1 };
+const adam: AdamOptions = { learningRate: 1e-3, weightDecay: 0.1, shortcutRate: 1 };
 const batches = [[0, 1, 2, 3, 4], [9, 8, 7, 6, 5], [11, 3, 10, 0, 2, 2, 7], [1]].map((rows) =>
   Int32Array.from(rows),
 );
@@ -43,7 +43,11 @@ export function trainingSuite(engine: string, makeExecutor: MakeExecutor, tolera
     const three = [1, 2, 3].map((seed) => sessionTask(spec, seed));
 
     test("many nets learn side by side, each from its own rows at its own rate, and one may rest", (t) => {
-      const rates = [1e-3, 1e-4, 1e-2].map((learningRate) => ({ learningRate, weightDecay: 0 }));
+      const rates = [1e-3, 1e-4, 1e-2].map((learningRate) => ({
+        learningRate,
+        weightDecay: 0,
+        shortcutRate: 1,
+      }));
       const found = inBoth(executor, oracle, three, spec, (actual, expected) => {
         const rows = [batches[0], null, batches[2]];
         const [losses, expectedLosses] = [actual.step(rows, rates), expected.step(rows, rates)];

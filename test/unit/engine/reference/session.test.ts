@@ -8,7 +8,7 @@ import { specOf } from "../../../../src/models/forecastnet/spec.ts";
 import { seededNet, seededRows } from "../../../golden/support/seeded-net.ts";
 
 const executor = createReferenceExecutor();
-const plain: AdamOptions = { learningRate: 0.01, weightDecay: 0 };
+const plain: AdamOptions = { learningRate: 0.01, weightDecay: 0, shortcutRate: 1 };
 
 /** One weight and one bias before an output that passes it on: μ = w·x + b. */
 const line = specOf("FN2", 1, { inputLength: 1, cell: { kind: "dense", units: [1], activation: "linear" } });
@@ -45,7 +45,7 @@ describe("a training session", () => {
     const start = [0.5, 0.25, 2, -0.125];
     const [plainly, decayed] = [lineSession(start), lineSession(start)];
     plainly.step([Int32Array.of(0)], [plain]);
-    decayed.step([Int32Array.of(0)], [{ learningRate: 0.01, weightDecay: 0.3 }]);
+    decayed.step([Int32Array.of(0)], [{ learningRate: 0.01, weightDecay: 0.3, shortcutRate: 1 }]);
     const shrunk = plainly.weights(0).map((w, i) => w - decayed.weights(0)[i]);
     assertNear(shrunk, [0.003 * 0.5, 0, 0.003 * 2, 0]);
   });

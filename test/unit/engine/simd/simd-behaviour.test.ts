@@ -39,7 +39,7 @@ test("a forecast is the same bytes whatever ran before it", () => {
   const session = used.train(conv, [
     { weights: randomWeights(conv, 2), training: randomSet(conv, 20, 3), validation: randomSet(conv, 5, 4) },
   ]);
-  session.step([Int32Array.of(1, 2, 3)], [{ learningRate: 0.1, weightDecay: 0 }]);
+  session.step([Int32Array.of(1, 2, 3)], [{ learningRate: 0.1, weightDecay: 0, shortcutRate: 1 }]);
   session.close();
   assert.deepEqual([drawOnce(used, conv, 13), drawOnce(used, dense, 13)], expected);
 });
@@ -59,7 +59,7 @@ test("training is the same bytes whatever ran before it, and whatever else is tr
     validation: randomSet(dense, 9, seed + 2),
   });
   const rows = Int32Array.from({ length: 11 }, (_, i) => i);
-  const adam = { learningRate: 0.01, weightDecay: 0.01 };
+  const adam = { learningRate: 0.01, weightDecay: 0.01, shortcutRate: 1 };
   const alone = createSimdExecutor(module).train(dense, [task(1)]);
   const executor = createSimdExecutor(module);
   drawOnce(executor, conv, 77);
@@ -79,7 +79,7 @@ test("a net that is put back forgets its moments", () => {
   const sets = { training: randomSet(dense, 30, 2), validation: randomSet(dense, 9, 3) };
   const session = createSimdExecutor(module).train(dense, [{ weights, ...sets }]);
   const rows = Int32Array.of(0, 5, 7);
-  const step = () => session.step([rows], [{ learningRate: 0.01, weightDecay: 0 }]);
+  const step = () => session.step([rows], [{ learningRate: 0.01, weightDecay: 0, shortcutRate: 1 }]);
   step();
   const once = session.weights(0);
   step();

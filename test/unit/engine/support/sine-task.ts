@@ -27,6 +27,8 @@ export const options: FitOptions = {
   learningRates: [1e-2],
   searchEpochs: 3,
   weightDecay: 0,
+  shortcutRate: 1,
+  schedule: "constant",
   criterion: "forced",
 };
 

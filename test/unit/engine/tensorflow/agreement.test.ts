@@ -132,9 +132,9 @@ function assertNear(actual: Float32Array, expected: Float32Array): void {
 /** Minibatches of unequal length; the second net rests in the second and third step. */
 function fourSteps(session: TrainingSession): number[][] {
   const adam = [
-    { learningRate: 1e-2, weightDecay: 0.1 },
-    { learningRate: 1e-3, weightDecay: 0 },
-    { learningRate: 1e-4, weightDecay: 0.01 },
+    { learningRate: 1e-2, weightDecay: 0.1, shortcutRate: 1 },
+    { learningRate: 1e-3, weightDecay: 0, shortcutRate: 1 },
+    { learningRate: 1e-4, weightDecay: 0.01, shortcutRate: 1 },
   ];
   return [0, 1, 2, 3].map((step) => {
     const isResting = step === 1 || step === 2;

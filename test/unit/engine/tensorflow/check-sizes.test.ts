@@ -64,7 +64,7 @@ test("training sets that are not as long as they say are refused", () => {
 
 test("rows that the training set does not have are refused", () => {
   const session = executor.train(plan, [sessionTask]);
-  const adam = [{ learningRate: 1e-3, weightDecay: 0 }];
+  const adam = [{ learningRate: 1e-3, weightDecay: 0, shortcutRate: 1 }];
   assert.throws(() => session.step([Int32Array.of(1, 4)], adam), {
     ...{ code: "ENGINE_FAILED", message: /rows of net 0: row 4 .* rows 0 to 3/ },
   });

@@ -17,7 +17,7 @@ import {
 const plan = planNet(
   specOf("FN", 3, { cell: { kind: "dense", units: [6], activation: "relu" }, shortcut: "linear" }),
 );
-const adam = { learningRate: 1e-2, weightDecay: 0.01 };
+const adam = { learningRate: 1e-2, weightDecay: 0.01, shortcutRate: 1 };
 const rows = Int32Array.of(0, 2, 4, 5);
 
 function taskOf(seed: number): SessionTask {

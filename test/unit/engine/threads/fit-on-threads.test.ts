@@ -27,7 +27,13 @@ function taskOf(seed: number, maxEpochs: number): FitTask {
     ...{ spec, start: weights, training: setOf(0, 90), validation: setOf(90, 120) },
     options: {
       ...{ seed, batchSize: 16, maxEpochs, patience: maxEpochs, learningRates: [0.01] },
-      ...{ searchEpochs: 1, weightDecay: 0, criterion: "forced" as const },
+      ...{
+        searchEpochs: 1,
+        weightDecay: 0,
+        shortcutRate: 1,
+        schedule: "constant",
+        criterion: "forced" as const,
+      },
     },
   };
 }
