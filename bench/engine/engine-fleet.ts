@@ -62,6 +62,7 @@ export async function measureThreads({ rounds, isQuick }: FleetOptions): Promise
   const forecasts = await inTurns(subjects, rounds, (subject) =>
     subject.ask({ kind: "forecast", passes: 1 }),
   );
+  const loops = await inTurns(subjects, rounds, (subject) => subject.ask({ kind: "spin" }));
   const fits = await inTurns(subjects, rounds, (subject) => subject.ask({ kind: "fit", nets }));
   for (const subject of subjects) subject.close();
   const row = (what: string, count: number, answers: readonly (readonly EngineAnswer[])[]) => [
@@ -85,6 +86,9 @@ export async function measureThreads({ rounds, isQuick }: FleetOptions): Promise
           `the reference: they differ by ${difference.toExponential(1)} at most, relative to the largest.`,
         columns: ["per second", "one thread", "two threads", "two to one", "per CPU second"],
         rows: [row("forecasts", models, forecasts), row("fits", nets, fits)],
+        outcome:
+          "What the machine gave two threads meanwhile: two bare loops at once did " +
+          `${spread(perRound(loops[0], loops[1]).map(twice), decimals(2))} times the work of one.`,
       },
     ],
     bars: [
@@ -96,6 +100,10 @@ export async function measureThreads({ rounds, isQuick }: FleetOptions): Promise
       { what: "training: two threads to one", values: perRound(fits[0], fits[1]), atLeast: 1.7 },
     ],
   };
+}
+
+function twice(ratio: number): number {
+  return 2 * ratio;
 }
 
 function perSecond(count: number, wallMs: readonly number[]): number[] {

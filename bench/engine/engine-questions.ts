@@ -14,7 +14,9 @@ export type EngineQuestion =
   | { readonly kind: "fit"; readonly nets: number }
   /** Means, deviations and quantiles of the first forecasts, and weights of the first fit. */
   | { readonly kind: "results"; readonly models: number }
-  | { readonly kind: "memory" };
+  | { readonly kind: "memory" }
+  /** A bare loop on as many threads as the engine has: what the machine gives them at that moment. */
+  | { readonly kind: "spin" };
 
 export interface EngineAnswer {
   readonly wallMs: number;

@@ -1,8 +1,10 @@
 // A child process that holds an engine and a fleet of models, as a worker does, and answers how long its work takes.
 
+import { once } from "node:events";
 import { setTimeout as wait } from "node:timers/promises";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
+import { Worker } from "node:worker_threads";
 import type { Distribution, Engine, FitTask, ForecastTask } from "../../src/engine/engine.ts";
 import { createInProcessEngine } from "../../src/engine/in-process-engine.ts";
 import { createReferenceExecutor } from "../../src/engine/reference/reference-executor.ts";
@@ -23,10 +25,12 @@ const collectGarbage = runInNewContext("gc") as () => void;
 const options = { paths, levels, keepPaths: false };
 const tasks: ForecastTask[] = [];
 let engine: Engine | undefined;
+let threads = 1;
 
 answerParent(async (question: EngineQuestion): Promise<EngineAnswer> => {
   switch (question.kind) {
     case "open":
+      threads = question.threads;
       engine =
         question.engine === "simd"
           ? await openThreadedEngine({ setup: { kind: "simd" }, threads: question.threads })
@@ -45,6 +49,8 @@ answerParent(async (question: EngineQuestion): Promise<EngineAnswer> => {
     }
     case "results":
       return { ...nothing, results: await resultsOf(question.models) };
+    case "spin":
+      return { ...nothing, wallMs: Math.max(...(await Promise.all(Array.from({ length: threads }, spin)))) };
     case "memory":
       await collect();
       return { ...nothing, residentBytes: process.memoryUsage.rss() };
@@ -68,6 +74,19 @@ async function timed(passes: number, act: () => Promise<unknown>): Promise<Engin
   for (let pass = 0; pass < passes; pass++) await act();
   const { user, system } = process.cpuUsage(beginCpu);
   return { ...nothing, wallMs: performance.now() - begin, cpuMs: (user + system) / 1000 };
+}
+
+const loop = `
+  const begin = performance.now();
+  let x = 1;
+  for (let i = 0; i < 2e8; i++) x = x * 0.999999 + 1e-6;
+  require("node:worker_threads").parentPort.postMessage(performance.now() - begin + 0 * x);
+`;
+
+/** How long the loop takes on a thread of its own. */
+async function spin(): Promise<number> {
+  const [ms] = (await once(new Worker(loop, { eval: true }), "message")) as [number];
+  return ms;
 }
 
 async function resultsOf(models: number): Promise<readonly number[]> {
@@ -131,7 +150,7 @@ function makeFit(net: number): FitTask {
         searchEpochs: 2,
         weightDecay: 0,
         shortcutRate: 1,
-        schedule: "constant",
+        schedule: "constant", stepsPerEpoch: null, keepsEpochs: false,
       },
       ...{ learningRates: [1e-3, 1e-4], criterion: "forced" },
     },

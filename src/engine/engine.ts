@@ -38,6 +38,8 @@ export type ForecastAnswer = Distribution | ForecastnetError;
 export interface FitOptions {
   readonly seed: number;
   readonly batchSize: number;
+  /** Steps after which the net is validated; null: once through all rows. */
+  readonly stepsPerEpoch: number | null;
   readonly maxEpochs: number;
   /** Epochs without a better validation loss after which training ends. */
   readonly patience: number;
@@ -49,6 +51,8 @@ export interface FitOptions {
   readonly shortcutRate: number;
   /** "cosine" warms up for a few steps and then falls to zero at the last of the epochs. */
   readonly schedule: "constant" | "cosine";
+  /** Whether the weights after each epoch are wanted as well. */
+  readonly keepsEpochs: boolean;
   /** Which loss decides when to stop and what to keep. */
   readonly criterion: Criterion;
 }
@@ -71,6 +75,8 @@ export type FitResult =
       readonly learningRate: number;
       /** The epoch of these weights, counted from the start of the search. */
       readonly epoch: number;
+      /** The weights after each epoch of training, when they were asked for; the search is left out. */
+      readonly epochs: readonly Float32Array[];
     }
   /** The loss was not a number, or grew without bound, at every learning rate. */
   | { readonly outcome: "diverged"; readonly reason: string }

@@ -5,10 +5,10 @@
 //       └──────every rate failed─────────────────────────────────────────────► done
 // With a single rate there is nothing to search for.
 
-import { createRandom, type Random } from "../runtime/random.ts";
 import type { FitProgress, FitResult, FitTask } from "./engine.ts";
 import type { AdamOptions, TrainingSession } from "./executor.ts";
 import { FitAttempt } from "./fit-attempt.ts";
+import { RowStream } from "./row-stream.ts";
 
 const warmUpSteps = 20;
 
@@ -19,10 +19,10 @@ export class FitRun {
   readonly #session: TrainingSession;
   readonly #startLoss: number;
   readonly #attempts: FitAttempt[] = [];
-  readonly #order: Int32Array;
+  readonly #epochs: Float32Array[] = [];
   #attempt: FitAttempt;
   #isSearching: boolean;
-  #random: Random;
+  #rows: RowStream;
 
   /** The session holds the task's first weights, whose validation loss is known. */
   constructor(task: FitTask, net: number, session: TrainingSession, startLoss: number) {
@@ -30,8 +30,7 @@ export class FitRun {
     this.#net = net;
     this.#session = session;
     this.#startLoss = startLoss;
-    this.#order = new Int32Array(task.training.count);
-    this.#random = createRandom(task.options.seed);
+    this.#rows = new RowStream(task.training.count, task.options.seed);
     this.#isSearching = task.options.learningRates.length > 1;
     this.#attempt = this.#tryNextRate();
     if (!Number.isFinite(startLoss)) this.#giveUp(`the first weights have a validation loss of ${startLoss}`);
@@ -39,7 +38,8 @@ export class FitRun {
 
   /** Batches that an epoch has. */
   get batches(): number {
-    return Math.ceil(this.task.training.count / this.task.options.batchSize);
+    const { stepsPerEpoch, batchSize } = this.task.options;
+    return stepsPerEpoch ?? Math.ceil(this.task.training.count / batchSize);
   }
 
   adamOf(batch: number): AdamOptions {
@@ -51,18 +51,13 @@ export class FitRun {
 
   beginEpoch(): void {
     this.#attempt.beginEpoch();
-    const order = this.#order;
-    for (let i = order.length - 1; i > 0; i--) {
-      const j = Math.floor(this.#random.uniform() * (i + 1));
-      [order[i], order[j]] = [order[j], order[i]];
-    }
   }
 
-  /** Rows of a batch, the last one of an epoch being shorter; null when the net rests. */
+  /** Rows of a batch, the last one of a round through all rows being shorter; null when the net rests. */
   rowsOf(batch: number): Int32Array | null {
     if (this.result !== null || this.#attempt.failure !== null || batch >= this.batches) return null;
-    const { batchSize } = this.task.options;
-    return this.#order.subarray(batch * batchSize, (batch + 1) * batchSize);
+    const { batchSize, stepsPerEpoch } = this.task.options;
+    return this.#rows.take(batchSize, stepsPerEpoch === null);
   }
 
   noteStep(loss: number, rows: number): void {
@@ -74,6 +69,9 @@ export class FitRun {
     const attempt = this.#attempt;
     attempt.endEpoch(validationLoss, () => this.#session.weights(this.#net));
     const { epoch, trainingLoss } = attempt;
+    if (this.task.options.keepsEpochs && !this.#isSearching) {
+      this.#epochs.push(this.#session.weights(this.#net));
+    }
     if (this.#isSearching) this.#goOnSearching();
     else this.#goOnTraining();
     return { task: this.#net, epoch, trainingLoss, validationLoss };
@@ -98,7 +96,7 @@ export class FitRun {
     const { failure, epoch, best, learningRate, isUsable } = this.#attempt;
     if (!isUsable) this.#giveUp(this.#attempts.map((attempt) => attempt.failure).join("; "));
     else if (failure !== null || epoch >= maxEpochs || epoch - best.epoch >= patience) {
-      this.result = { outcome: "fitted", learningRate, ...best };
+      this.result = { outcome: "fitted", learningRate, ...best, epochs: this.#epochs };
     }
   }
 
@@ -108,8 +106,7 @@ export class FitRun {
     const start = { weights: this.task.start, validationLoss: this.#startLoss, epoch: 0 };
     const attempt = new FitAttempt(learningRates[this.#attempts.length], start);
     this.#attempts.push(attempt);
-    this.#random = createRandom(seed);
-    for (let row = 0; row < this.#order.length; row++) this.#order[row] = row;
+    this.#rows = new RowStream(this.task.training.count, seed);
     return attempt;
   }
 

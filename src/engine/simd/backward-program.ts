@@ -13,12 +13,12 @@ import {
 } from "../../models/forecastnet/layers.ts";
 import type { Placed } from "../../models/forecastnet/plan.ts";
 import { emitConvolution } from "./conv-program.ts";
+import type { Activations, CellTrace, ForwardCompiler } from "./forward-program.ts";
 import { convFields, denseFields } from "./layer-fields.ts";
 import * as ops from "./op-codes.ts";
 import { type Fields, NUMBER, type ProgramWriter, type Region, ROW } from "./program.ts";
-import type { Activations, CellTrace, TrainingCompiler } from "./training-program.ts";
 
-export function writeBackward(forward: TrainingCompiler, traces: readonly CellTrace[]): void {
+export function writeBackward(forward: ForwardCompiler, traces: readonly CellTrace[]): void {
   new BackwardCompiler(forward).compile(traces);
 }
 
@@ -29,14 +29,14 @@ interface Wanted {
 }
 
 class BackwardCompiler {
-  readonly #forward: TrainingCompiler;
+  readonly #forward: ForwardCompiler;
   readonly #writer: ProgramWriter;
   /** dh of the cell at hand and of the one before it. */
   readonly #slopes: readonly number[];
   readonly #slopeBlock: number;
   readonly #inner: Region;
 
-  constructor(forward: TrainingCompiler) {
+  constructor(forward: ForwardCompiler) {
     const { plan, maxBlocks, lasting, writer } = forward;
     this.#forward = forward;
     this.#writer = writer;

@@ -40,6 +40,7 @@ export function emitConvolution(writer: ProgramWriter, scratch: Region, conv: Co
   }
   writer.emit(ops.opFastConv, fields);
   const tiles = Math.ceil(positions / outputsOfTile(kernel));
+  const zeros = writer.table(new Array<number>(filters).fill(0));
   scratch.reuse();
   const w = scratch.reserve(POINTS * filters * channels * NUMBER);
   const x = scratch.reserve(POINTS * tiles * channels * ROW);
@@ -47,19 +48,21 @@ export function emitConvolution(writer: ProgramWriter, scratch: Region, conv: Co
   for (let point = 0; point < POINTS; point++) {
     writer.emit(ops.opForward, {
       w: w + point * filters * channels * NUMBER,
+      b: zeros,
+      // A tile takes the part of a block: what belongs to it is a row of 8 lanes, too.
+      blocks: tiles,
       x: x + point * tiles * channels * ROW,
-      xStep: channels * ROW,
+      xBlock: channels * ROW,
       y: y + point * tiles * filters * ROW,
       yRow: tiles * ROW,
-      yStep: ROW,
+      yBlock: ROW,
       channels: 1,
       kernel: channels,
       columns: channels,
       columnStride: channels,
       outputs: filters,
-      positions: tiles,
-      blocks: 1,
-      flags: ops.flagAbsoluteW | ops.flagNoBias,
+      positions: 1,
+      flags: ops.flagAbsoluteW | ops.flagAbsoluteB,
     });
   }
 }

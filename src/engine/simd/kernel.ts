@@ -16,6 +16,8 @@ export interface Kernel {
     lanes: number,
     scale: number,
   ): number;
+  /** Weights into the kernel's order; the table names each matrix's start, rows and columns. */
+  pack(from: number, to: number, count: number, table: number, matrices: number): void;
   adam(
     weights: number,
     gradient: number,
@@ -56,4 +58,23 @@ export async function loadKernel(): Promise<WebAssembly.Module> {
 export function instantiateKernel(module: WebAssembly.Module): Kernel {
   const imports = { env: { abort: () => {} } };
   return new WebAssembly.Instance(module, imports).exports as unknown as Kernel;
+}
+
+// The part of the WebAssembly interface in use: Node offers it, but its types come with those of browsers only.
+declare global {
+  namespace WebAssembly {
+    class Module {
+      constructor(bytes: Uint8Array);
+    }
+    class Memory {
+      constructor(limits: { readonly initial: number; readonly maximum?: number });
+      readonly buffer: ArrayBufferLike;
+      grow(pages: number): number;
+    }
+    class Instance {
+      constructor(module: Module, imports?: Readonly<Record<string, Readonly<Record<string, unknown>>>>);
+      readonly exports: Readonly<Record<string, unknown>>;
+    }
+    function compile(bytes: Uint8Array): Promise<Module>;
+  }
 }

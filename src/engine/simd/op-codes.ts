@@ -87,3 +87,5 @@ export const flagLossOnly = 16;
 export const flagGaussian = 32;
 /** There is no bias. */
 export const flagNoBias = 64;
+/** The loss of a Gaussian output is the continuous ranked probability score, not the likelihood. */
+export const flagCrps = 128;

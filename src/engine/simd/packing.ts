@@ -25,20 +25,58 @@ export function unpackWeights(plan: NetPlan, packed: Numbers, weights: Numbers):
   });
 }
 
+/** A stretch of a packed net: what Adam treats alike. */
+export interface Part {
+  /** "shortcut": weights of a mean layer on the cell's input. */
+  readonly kind: "weights" | "shortcut" | "biases";
+  readonly start: number;
+  readonly end: number;
+}
+
+/** All of a packed net in order. */
+export function partsOf(plan: NetPlan): Part[] {
+  const parts: Part[] = [];
+  const add = (kind: Part["kind"], end: number): void => {
+    const last = parts[parts.length - 1];
+    const start = last?.end ?? 0;
+    if (last?.kind === kind) parts[parts.length - 1] = { kind, start: last.start, end };
+    else if (end > start) parts.push({ kind, start, end });
+  };
+  for (const cell of plan.cells) {
+    for (const layer of weightedLayers(cell)) {
+      const rows = biasCountOf(layer);
+      const columns = weightCountOf(layer) / rows;
+      // Of the mean layer, columns from here on see the cell's input.
+      const own = layer === cell.mean ? cell.outputs : columns;
+      for (let row = 0; row < rows; ) {
+        const together = row + 4 <= rows ? 4 : 1;
+        const start = layer.weightsAt + row * columns;
+        add("weights", start + own * together);
+        add("shortcut", start + columns * together);
+        row += together;
+      }
+      add("biases", layer.biasesAt + rows);
+    }
+  }
+  return parts;
+}
+
 /** Every layer of a cell that has weights, with its outputs. */
-export function weightedLayers({ layers, mean, deviation }: CellPlan): readonly Placed[] {
+function weightedLayers({ layers, mean, deviation }: CellPlan): readonly Placed[] {
   const heads = deviation === null ? [mean] : [mean, deviation];
   return [...layers.filter(({ kind }) => kind !== "pool"), ...heads];
 }
 
 function eachGroup(plan: NetPlan, visit: (start: number, columns: number) => void): void {
-  for (const cell of plan.cells) {
-    for (const layer of weightedLayers(cell)) {
-      const outputs = biasCountOf(layer);
-      const columns = weightCountOf(layer) / outputs;
-      for (let group = 0; group < outputs >> 2; group++) {
-        visit(layer.weightsAt + group * 4 * columns, columns);
-      }
-    }
+  for (const { start, rows, columns } of matricesOf(plan)) {
+    for (let group = 0; group < rows >> 2; group++) visit(start + group * 4 * columns, columns);
   }
+}
+
+/** Every matrix of a net in the order of the flat array. */
+export function matricesOf(plan: NetPlan): { start: number; rows: number; columns: number }[] {
+  return plan.cells.flatMap(weightedLayers).map((layer) => {
+    const rows = biasCountOf(layer);
+    return { start: layer.weightsAt, rows, columns: weightCountOf(layer) / rows };
+  });
 }

@@ -28,13 +28,13 @@ export class Residents {
 
   /**
    * The address of what `source` was made into. `keep` is an address that must not go to make room. `write` fills
-   * a new piece of `count` numbers.
+   * the new piece of `count` numbers at an address.
    */
   place(
     source: Float32Array,
     form: unknown,
     count: number,
-    write: (to: Float32Array) => void,
+    write: (address: number) => void,
     keep = -1,
   ): number {
     const known = this.#bySource.get(source);
@@ -49,7 +49,7 @@ export class Residents {
     const bytes = count * Float32Array.BYTES_PER_ELEMENT;
     this.#makeRoom(bytes, keep);
     const address = this.#heap.reserve(bytes);
-    write(new Float32Array(this.#heap.buffer, address, count));
+    write(address);
     this.#bySource.set(source, { address, bytes, form });
     this.#bytes += bytes;
     return address;

@@ -3,10 +3,11 @@
 
 import type { TrainingSet } from "../../models/forecastnet/framing.ts";
 import type { NetPlan } from "../../models/forecastnet/plan.ts";
+import type { Pass } from "./forward-program.ts";
 import type { Heap } from "./heap.ts";
 import type { Kernel } from "./kernel.ts";
 import { type InstalledProgram, NUMBER } from "./program.ts";
-import { type Pass, type TrainingProgram, writeTrainingProgram } from "./training-program.ts";
+import { type TrainingProgram, writeTrainingProgram } from "./training-program.ts";
 
 export interface Addresses {
   readonly weights: number;

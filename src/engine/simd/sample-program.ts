@@ -7,6 +7,7 @@ import type { CellPlan, NetPlan, Placed } from "../../models/forecastnet/plan.ts
 import { columnTable, emitConvolution } from "./conv-program.ts";
 import { convFields, denseFields } from "./layer-fields.ts";
 import * as ops from "./op-codes.ts";
+import { matricesOf } from "./packing.ts";
 import { NUMBER, ProgramWriter, ROW } from "./program.ts";
 import { completeShared, layOut, ownRowsAt, type Shape, type Stream, sharedOutputs } from "./stream.ts";
 
@@ -17,6 +18,8 @@ export interface SampleProgram {
   /** [step][target][path] */
   readonly mean: number;
   readonly deviation: number;
+  /** What the kernel needs to pack a net: start, rows and columns of each matrix. */
+  readonly matrices: { readonly at: number; readonly count: number };
 }
 
 export function writeSampleProgram(plan: NetPlan, paths: number): SampleProgram {
@@ -72,7 +75,9 @@ class SampleCompiler {
     }
     this.#closeRanks(mean);
     if (this.#plan.spec.output === "gaussian") this.#closeRanks(deviation);
-    return { writer: this.#writer, window, mean, deviation };
+    const table = matricesOf(this.#plan).flatMap(({ start, rows, columns }) => [start, rows, columns]);
+    const matrices = { at: this.#writer.table(table), count: table.length / 3 };
+    return { writer: this.#writer, window, mean, deviation, matrices };
   }
 
   /** Takes the padding out of rows of lanes, so that they can be read in one piece. */

@@ -6,7 +6,6 @@ import type { PathNoise } from "../../models/forecastnet/sample-paths.ts";
 import type { PathOutputs, SampleTask } from "../executor.ts";
 import type { Heap } from "./heap.ts";
 import type { Kernel } from "./kernel.ts";
-import { packWeights } from "./packing.ts";
 import { type InstalledProgram, NUMBER } from "./program.ts";
 import { Residents } from "./residents.ts";
 import { type SampleProgram, writeSampleProgram } from "./sample-program.ts";
@@ -26,6 +25,9 @@ export class Sampler {
   readonly #residents: Residents;
   readonly #readyByPlan = new Map<NetPlan, Map<number, Ready>>();
   #readyCount = 0;
+  /** Where weights lie on their way from the flat order into the kernel's. */
+  #staging = 0;
+  #stagingBytes = 0;
 
   constructor(kernel: Kernel, heap: Heap, budgetBytes: number) {
     this.#kernel = kernel;
@@ -39,9 +41,10 @@ export class Sampler {
 
   sample({ net: { plan, weights }, window, noise }: SampleTask): PathOutputs {
     const paths = noise?.paths ?? 1;
-    const { program, installed } = this.#ready(plan, paths);
+    const ready = this.#ready(plan, paths);
+    const { program, installed } = ready;
     const netAt = this.#residents.place(weights, plan, plan.weightCount, (to) =>
-      packWeights(plan, weights, to),
+      this.#pack(weights, to, ready),
     );
     const noiseAt = noise === null ? 0 : this.#noise(noise, netAt);
     this.#heap.floats.set(window, installed.settle(program.window) / NUMBER);
@@ -54,11 +57,24 @@ export class Sampler {
     return { mean: read(program.mean), deviation: noise === null ? null : read(program.deviation) };
   }
 
+  #pack(weights: Float32Array, to: number, { program, installed }: Ready): void {
+    const bytes = weights.byteLength;
+    if (bytes > this.#stagingBytes) {
+      if (this.#stagingBytes > 0) this.#heap.release(this.#staging);
+      this.#staging = this.#heap.reserve(bytes);
+      this.#stagingBytes = bytes;
+    }
+    this.#heap.floats.set(weights, this.#staging / NUMBER);
+    const { at, count } = program.matrices;
+    this.#kernel.pack(this.#staging, to, weights.length, installed.settle(at), count);
+  }
+
   /** The noise with each row filled up to whole blocks of lanes. */
   #noise({ paths, values }: PathNoise, netAt: number): number {
     const lanes = Math.ceil(paths / 8) * 8;
     const rows = values.length / paths;
-    const write = (to: Float32Array): void => {
+    const write = (address: number): void => {
+      const to = new Float32Array(this.#heap.buffer, address, rows * lanes);
       to.fill(0);
       for (let row = 0; row < rows; row++) {
         to.set(values.subarray(row * paths, (row + 1) * paths), row * lanes);

@@ -1,11 +1,10 @@
 // Nets in training inside the kernel: weights, Adam's moments and derivatives live in its memory, packed.
 
-import { weightCountOf } from "../../models/forecastnet/layers.ts";
 import type { NetPlan } from "../../models/forecastnet/plan.ts";
 import type { AdamOptions, Criterion, SessionTask, TrainingSession } from "../executor.ts";
 import type { Heap } from "./heap.ts";
 import type { Kernel } from "./kernel.ts";
-import { packWeights, unpackWeights, weightedLayers } from "./packing.ts";
+import { type Part, packWeights, partsOf, unpackWeights } from "./packing.ts";
 import { NUMBER } from "./program.ts";
 import { RowPass } from "./row-pass.ts";
 
@@ -27,7 +26,7 @@ export class SimdSession implements TrainingSession {
   readonly #gradient: number;
   readonly #training: RowPass;
   readonly #validationBy = new Map<Criterion, RowPass>();
-  readonly #matrices: readonly (readonly [start: number, end: number])[];
+  readonly #parts: readonly Part[];
 
   constructor(plan: NetPlan, tasks: readonly SessionTask[], kernel: Kernel, heap: Heap) {
     this.#plan = plan;
@@ -35,9 +34,7 @@ export class SimdSession implements TrainingSession {
     this.#heap = heap;
     this.#training = new RowPass(plan, { criterion: "forced", gradient: true }, kernel, heap);
     this.#gradient = heap.reserve(this.#netBytes);
-    this.#matrices = plan.cells
-      .flatMap(weightedLayers)
-      .map((layer) => [layer.weightsAt, layer.weightsAt + weightCountOf(layer)]);
+    this.#parts = partsOf(plan);
     this.#nets = tasks.map((task) => ({ task, address: heap.reserve(3 * this.#netBytes), steps: 0 }));
     for (const [net, { weights }] of tasks.entries()) this.reset(net, weights);
   }
@@ -100,27 +97,36 @@ export class SimdSession implements TrainingSession {
     return new Float32Array(this.#heap.buffer, address, this.#plan.weightCount);
   }
 
-  #update(net: TrainedNet, { learningRate, weightDecay }: AdamOptions): void {
+  #update(net: TrainedNet, { learningRate, weightDecay, shortcutRate }: AdamOptions): void {
     net.steps += 1;
-    const firstFactor = 1 / (1 - BETA1 ** net.steps);
-    const secondFactor = 1 / (1 - BETA2 ** net.steps);
-    const update = (start: number, end: number, shrink: number): void => {
-      const at = net.address + start * NUMBER;
-      const moments = [at + this.#netBytes, at + 2 * this.#netBytes] as const;
-      const gradient = this.#gradient + start * NUMBER;
-      const count = end - start;
-      this.#kernel.adam(at, gradient, ...moments, count, learningRate, shrink, firstFactor, secondFactor);
-    };
-    if (weightDecay === 0) {
-      update(0, this.#plan.weightCount, 1);
+    if (weightDecay === 0 && shortcutRate === 1) {
+      this.#updatePart(net, { start: 0, end: this.#plan.weightCount }, learningRate, 1);
       return;
     }
-    let done = 0;
-    for (const [start, end] of this.#matrices) {
-      if (done < start) update(done, start, 1);
-      update(start, end, 1 - learningRate * weightDecay);
-      done = end;
+    const shrink = 1 - learningRate * weightDecay;
+    for (const part of this.#parts) {
+      const rate = part.kind === "shortcut" ? learningRate * shortcutRate : learningRate;
+      this.#updatePart(net, part, rate, part.kind === "weights" ? shrink : 1);
     }
-    update(done, this.#plan.weightCount, 1);
+  }
+
+  #updatePart(
+    net: TrainedNet,
+    { start, end }: Pick<Part, "start" | "end">,
+    rate: number,
+    shrink: number,
+  ): void {
+    const at = net.address + start * NUMBER;
+    this.#kernel.adam(
+      at,
+      this.#gradient + start * NUMBER,
+      at + this.#netBytes,
+      at + 2 * this.#netBytes,
+      end - start,
+      rate,
+      shrink,
+      1 / (1 - BETA1 ** net.steps),
+      1 / (1 - BETA2 ** net.steps),
+    );
   }
 }

@@ -1,16 +1,18 @@
 // One Adam step of stacked nets, each with its own learning rate, decay and number of steps taken.
 //
 // Legend: g the gradient, m and v its running first and second moments, k the steps taken, η the learning rate,
-// λ the weight decay; s₁ = 1 − β₁ᵏ and s₂ = 1 − β₂ᵏ correct the moments' bias towards their start at zero.
+// λ the weight decay (0 for biases and shortcuts), r the shortcut rate (1 for all others); s₁ = 1 − β₁ᵏ and
+// s₂ = 1 − β₂ᵏ correct the moments' bias towards their start at zero.
 //   m ← β₁m + (1 − β₁)g,  v ← β₂v + (1 − β₂)g²
-//   w ← (1 − η·λ)w − η · (m / s₁) / (√(v / s₂) + ε)
+//   w ← (1 − η·λ)w − r·η · (m / s₁) / (√(v / s₂) + ε)
 // An op costs a pass over memory, so every factor that is one number a net is taken out of the tensors. Kept are
 // M = m / (1 − β₁) and V = v / (1 − β₂):
 //   M ← β₁M + g,  V ← β₂V + g²,  w ← (1 − η·λ)w − c · M / (√V + d)
-//   with q = √(s₂ / (1 − β₂)),  c = η · q · (1 − β₁) / s₁,  d = ε · q
+//   with q = √(s₂ / (1 − β₂)),  c = r · η · q · (1 − β₁) / s₁,  d = ε · q
 
 import type { AdamOptions } from "../executor.ts";
 import type { TensorFlow } from "./native-binding.ts";
+import type { PanelRole } from "./panel-layout.ts";
 import type { Tensor3D } from "./tensor-types.ts";
 
 const β1 = 0.9;
@@ -26,7 +28,7 @@ export interface PanelState {
   readonly v: Tensor3D;
 }
 
-/** Factors of each net, [n, 1, 1]. */
+/** Factors of each net for panels of one role, [n, 1, 1]. */
 export interface StepFactors {
   readonly c: Tensor3D;
   readonly d: Tensor3D;
@@ -39,7 +41,7 @@ export function toFactors(
   tf: TensorFlow,
   options: readonly AdamOptions[],
   steps: readonly number[],
-): StepFactors {
+): Readonly<Record<PanelRole, StepFactors>> {
   const perNet = (factor: (option: AdamOptions, step: number) => number) =>
     tf.tensor3d(
       options.map((option, i) => factor(option, steps[i])),
@@ -47,11 +49,12 @@ export function toFactors(
     );
   const q = (k: number) => Math.sqrt((1 - β2 ** k) / (1 - β2));
   const decays = options.some(({ weightDecay }) => weightDecay !== 0);
-  return {
-    c: perNet(({ learningRate: η }, k) => (η * q(k) * (1 - β1)) / (1 - β1 ** k)),
-    d: perNet((_option, k) => ε * q(k)),
-    shrink: decays ? perNet(({ learningRate, weightDecay }) => 1 - learningRate * weightDecay) : null,
-  };
+  const wayOf = ({ learningRate: η }: AdamOptions, k: number) => (η * q(k) * (1 - β1)) / (1 - β1 ** k);
+  const biases = { c: perNet(wayOf), d: perNet((_option, k) => ε * q(k)), shrink: null };
+  const shrink = decays ? perNet(({ learningRate, weightDecay }) => 1 - learningRate * weightDecay) : null;
+  const hasOwnRate = options.some(({ shortcutRate }) => shortcutRate !== 1);
+  const ofShortcuts = hasOwnRate ? perNet((option, k) => option.shortcutRate * wayOf(option, k)) : biases.c;
+  return { weights: { ...biases, shrink }, biases, shortcuts: { ...biases, c: ofShortcuts } };
 }
 
 /** The next state; the caller disposes of the one before. */

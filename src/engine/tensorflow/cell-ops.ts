@@ -14,6 +14,7 @@ import {
   fixedAfter,
   type LayerBlocks,
   type PanelLayout,
+  type ShortcutBlocks,
 } from "./panel-layout.ts";
 import type { Tensor, Tensor3D } from "./tensor-types.ts";
 
@@ -30,6 +31,8 @@ export interface Operands {
   readonly blocks: readonly (readonly Tensor3D[])[];
   /** W·x + b of the bare window, by number within the window panel. */
   readonly ofWindow: readonly Tensor3D[];
+  /** W·x of the bare window, by number within the panel of its shortcuts. */
+  readonly ofWindowShortcuts: readonly Tensor3D[];
 }
 
 export interface CellResult {
@@ -50,12 +53,16 @@ export function toOperands(
     const { blockRows } = layout.panels[panel];
     return blockRows.length === 1 ? [tensor] : tf.split(tensor, [...blockRows], 1);
   };
-  const isOfWindow = (panel: number) => panel === layout.window?.weights || panel === layout.window?.biases;
+  const { windowShortcuts } = layout;
+  const isOfWindow = (panel: number) =>
+    panel === layout.window?.weights || panel === layout.window?.biases || panel === windowShortcuts;
   const blocks = stacked.map((tensor, panel) => (isOfWindow(panel) ? [] : cut(tensor, panel)));
-  if (layout.window === null) return { blocks, ofWindow: [] };
+  const ofWindowShortcuts =
+    windowShortcuts === null ? [] : cut(tf.matMul(stacked[windowShortcuts], window), windowShortcuts);
+  if (layout.window === null) return { blocks, ofWindow: [], ofWindowShortcuts };
   const { weights, biases } = layout.window;
-  const products: Tensor3D = tf.add(tf.matMul(stacked[weights], window), stacked[biases]);
-  return { blocks, ofWindow: cut(products, weights) };
+  const sums: Tensor3D = tf.add(tf.matMul(stacked[weights], window), stacked[biases]);
+  return { blocks, ofWindow: cut(sums, weights), ofWindowShortcuts };
 }
 
 export function runCell(
@@ -76,9 +83,9 @@ export function runCell(
   }
   // The last layer is dense, so nothing is left in the fixed part.
   const hidden = signal.free as Tensor3D;
-  const seen =
-    cell.mean.inputs > cell.outputs ? { ...input, free: joinPositions(tf, hidden, input.free) } : signal;
-  const mean = applyDense(tf, operands, blocks.mean, seen);
+  const ofHidden = applyDense(tf, operands, blocks.mean, signal);
+  const mean =
+    blocks.shortcut === null ? ofHidden : addShortcut(tf, operands, blocks.shortcut, ofHidden, input);
   const deviationSums = blocks.deviation && applyDense(tf, operands, blocks.deviation, signal);
   return { hidden, mean, deviationSums };
 }
@@ -94,6 +101,18 @@ function applyDense(tf: TensorFlow, operands: Operands, blocks: LayerBlocks, inp
     sums = tf.add(tf.matMul(blockOf(operands, block), toVector(tf, part, input.channels)), sums);
   }
   return sums;
+}
+
+/** A cell's input has one channel, and a free part always: the window in the first cell, what is fed back in others. */
+function addShortcut(
+  tf: TensorFlow,
+  operands: Operands,
+  { window, free }: ShortcutBlocks,
+  sums: Tensor3D,
+  input: Signal,
+): Tensor3D {
+  const widened: Tensor3D = tf.add(tf.matMul(blockOf(operands, free), input.free as Tensor3D), sums);
+  return window === null ? widened : tf.add(widened, operands.ofWindowShortcuts[window]);
 }
 
 function applyConv(

@@ -3,16 +3,16 @@
 
 import type { TrainingSet } from "../../models/forecastnet/framing.ts";
 import type { Derivatives } from "../executor.ts";
-import type { TensorFlow } from "./native-binding.ts";
-import { lossOfNets, runNets } from "./net-ops.ts";
-import { fromPanel, type PanelLayout, toPanel } from "./panel-layout.ts";
+import { lossOfNets } from "./loss-ops.ts";
+import { runNets } from "./net-ops.ts";
+import { fromPanel, toPanel } from "./panel-layout.ts";
 import { shareOf, toRowBatch } from "./row-batch.ts";
 import { keepingNumbers } from "./tensor-scope.ts";
 import type { Tensor, Tensor3D } from "./tensor-types.ts";
+import type { StackSetup } from "./training-stack.ts";
 
 export function differentiateNet(
-  tf: TensorFlow,
-  layout: PanelLayout,
+  { tf, layout, loss }: StackSetup,
   weights: Float32Array,
   set: TrainingSet,
 ): Derivatives {
@@ -20,7 +20,7 @@ export function differentiateNet(
     const { plan, panels } = layout;
     const rows = Int32Array.from({ length: set.count }, (_, row) => row);
     const batch = toRowBatch(tf, plan, [{ set, rows, share: shareOf(plan, set.count) }]);
-    const { window, lanes, targets, rowShares } = batch;
+    const { window, lanes, targets } = batch;
     const stacked = panels.map((panel) =>
       tf.tensor3d(toPanel(panel, [weights]), [1, panel.rows, panel.columns]),
     );
@@ -28,7 +28,7 @@ export function differentiateNet(
     const run = (w: readonly Tensor3D[]) =>
       runNets(tf, layout, w, { window, lanes, feed: (step) => truth[step] });
     const { value, grads } = tf.valueAndGrads((...w: Tensor[]) =>
-      lossOfNets(tf, run(w as Tensor3D[]), targets, rowShares),
+      lossOfNets(tf, loss, run(w as Tensor3D[]), batch),
     )(stacked, tf.ones([1]));
     const gradient = new Float64Array(plan.weightCount);
     for (const [i, panel] of panels.entries()) fromPanel(panel, grads[i].dataSync(), gradient);

@@ -1,5 +1,5 @@
-// Finds the layout of a plan. Plans that differ only in what no op sees, as their framing, share a layout: nets of
-// one layout run as one stack, whatever models they come from.
+// Finds the layout of a plan. Plans that differ only in what no forecast sees, as their framing or loss, share a
+// layout: nets of one layout run as one stack, whatever models they come from.
 
 import type { NetPlan } from "../../models/forecastnet/plan.ts";
 import { layOut, type PanelLayout } from "./panel-layout.ts";

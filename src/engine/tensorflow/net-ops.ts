@@ -1,4 +1,4 @@
-// All cells of many stacked nets, one after the other, and what their outputs cost against the truth.
+// All cells of many stacked nets, one after the other.
 //
 // Legend: n nets, T target channels, τ steps; lanes are sample paths or rows of a minibatch.
 
@@ -6,7 +6,7 @@ import { joinPositions, type Operands, runCell, type Signal, toOperands, widen }
 import type { TensorFlow } from "./native-binding.ts";
 import type { PanelLayout } from "./panel-layout.ts";
 import { keepingResult } from "./tensor-scope.ts";
-import type { Tensor, Tensor3D, Tensor4D } from "./tensor-types.ts";
+import type { Tensor3D, Tensor4D } from "./tensor-types.ts";
 
 /** What the next cell is told of this one's output, [n, T, lanes]. */
 export type Feed = (step: number, mean: Tensor3D, deviation: Tensor3D | null) => Tensor3D;
@@ -75,22 +75,4 @@ function runStep(
     deviation,
     next: isLast ? null : joinPositions(tf, result.hidden, feed(step, mean, deviation)),
   };
-}
-
-/**
- * The loss of each net, [n]: of log σ + (y − μ)² / (2σ²), or of (y − μ)² for linear outputs, the sum weighted by
- * row. `targets` is [n, τ, T, rows]; `rowShares` is [n, 1, 1, rows], and 0 for rows that only fill up.
- */
-export function lossOfNets(
-  tf: TensorFlow,
-  { mean, deviation }: NetOutputs,
-  targets: Tensor4D,
-  rowShares: Tensor4D,
-): Tensor {
-  const squared = tf.squaredDifference(targets, mean);
-  const costs =
-    deviation === null
-      ? squared
-      : tf.add(tf.log(deviation), tf.div(squared, tf.mul(tf.square(deviation), 2)));
-  return tf.sum(tf.mul(costs, rowShares), [1, 2, 3]);
 }

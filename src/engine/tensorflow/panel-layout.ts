@@ -4,7 +4,8 @@
 //
 // From the second cell on, what a layer sees of the window is the same for all sample paths: a dense layer's
 // columns are parted into those of such "fixed" inputs and those of "free" ones. Where the fixed inputs are the
-// window itself, the matrices of all cells share one panel: one product serves the whole net.
+// window itself, the matrices of all cells share one panel: one product serves the whole net. The weights of a
+// linear shortcut learn at a rate of their own, so they lie apart from the others.
 
 import {
   biasCountOf,
@@ -16,6 +17,9 @@ import {
 } from "../../models/forecastnet/layers.ts";
 import type { CellPlan, NetPlan, Placed } from "../../models/forecastnet/plan.ts";
 
+/** What training treats alike: weights decay, biases do not, and shortcuts do not and have a rate of their own. */
+export type PanelRole = "weights" | "biases" | "shortcuts";
+
 /** Some matrices of equally many columns, one under another. */
 export interface Panel {
   readonly rows: number;
@@ -24,8 +28,7 @@ export interface Panel {
   readonly blockRows: readonly number[];
   /** For each number of the panel, row-major, its place in the flat array. */
   readonly order: Int32Array;
-  /** Biases do not decay. */
-  readonly isDecayed: boolean;
+  readonly role: PanelRole;
 }
 
 /** One matrix: which panel it lies in, and which of the panel's matrices it is. */
@@ -43,9 +46,18 @@ export interface LayerBlocks {
   readonly bias: Block | null;
 }
 
+/** What the mean sees of the cell's input. */
+export interface ShortcutBlocks {
+  /** Which matrix of the window's shortcut panel holds the columns for the window; null in the first cell. */
+  readonly window: number | null;
+  readonly free: Block;
+}
+
 export interface CellBlocks {
   readonly layers: readonly LayerBlocks[];
+  /** On the cell's output; `shortcut` has the rest. */
   readonly mean: LayerBlocks;
+  readonly shortcut: ShortcutBlocks | null;
   readonly deviation: LayerBlocks | null;
 }
 
@@ -55,6 +67,8 @@ export interface PanelLayout {
   readonly cells: readonly CellBlocks[];
   /** The panels of the window's columns and of the biases that go with them; null when no layer sees the bare window. */
   readonly window: { readonly weights: number; readonly biases: number } | null;
+  /** The panel of the shortcuts' columns for the window; null when there are none. */
+  readonly windowShortcuts: number | null;
 }
 
 /** How many of the positions that leave a layer depend on the first `fixed` positions of its input alone. */
@@ -70,7 +84,13 @@ export function layOut(plan: NetPlan): PanelLayout {
   const cells = plan.cells.map((cell, h) => layOutCell(panels, cell, h === 0 ? 0 : plan.windowSize));
   const weights = panels.numberOf("window");
   const window = weights === null ? null : { weights, biases: panels.numberOf("window biases") as number };
-  return { plan, panels: panels.build(), cells, window };
+  return {
+    plan,
+    panels: panels.build(),
+    cells,
+    window,
+    windowShortcuts: panels.numberOf("window shortcuts"),
+  };
 }
 
 const noBlocks: LayerBlocks = { window: null, fixed: null, free: null, bias: null };
@@ -91,13 +111,30 @@ function layOutCell(panels: PanelBuilder, cell: CellPlan, fixed: number): CellBl
     const free = panels.add(layer.channels * layer.kernel, placesFrom(layer.weightsAt, weightCountOf(layer)));
     return { ...noBlocks, free, bias: panels.addBias("biases", layer) };
   });
-  // With a shortcut the mean sees [cell output, cell input], so the window begins after the cell's output.
-  const seesWindow = cell.mean.inputs > cell.outputs && fixed > 0;
-  const isFixedForMean = (column: number) =>
-    seesWindow && column >= cell.outputs && column < cell.outputs + fixed;
-  const mean = layOutDense(panels, cell.mean, isFixedForMean, seesWindow);
-  const deviation = cell.deviation && layOutDense(panels, cell.deviation, () => false, false);
-  return { layers, mean, deviation };
+  const mean = layOutOutput(panels, cell.mean, cell.outputs);
+  const shortcut = cell.mean.inputs > cell.outputs ? layOutShortcut(panels, cell, fixed) : null;
+  const deviation = cell.deviation && layOutOutput(panels, cell.deviation, cell.outputs);
+  return { layers, mean, shortcut, deviation };
+}
+
+/** What an output layer sees of the cell's output, which is the first thing it sees. */
+function layOutOutput(panels: PanelBuilder, layer: Placed<DenseLayer>, outputs: number): LayerBlocks {
+  const free = panels.add(outputs, placesOf(layer, placesFrom(0, outputs)));
+  return { ...noBlocks, free, bias: panels.addBias("biases", layer) };
+}
+
+/** The mean sees [cell output, cell input], so the window begins after the cell's output. */
+function layOutShortcut(
+  panels: PanelBuilder,
+  { mean, inputs, outputs }: CellPlan,
+  fixed: number,
+): ShortcutBlocks {
+  const add = (name: string, start: number, columns: number) =>
+    panels.addTo(name, columns, "shortcuts", placesOf(mean, placesFrom(outputs + start, columns)));
+  return {
+    window: fixed === 0 ? null : add("window shortcuts", 0, fixed).index,
+    free: add(`shortcuts of ${inputs - fixed} columns`, fixed, inputs - fixed),
+  };
 }
 
 function layOutDense(
@@ -109,17 +146,21 @@ function layOutDense(
   const columns = placesFrom(0, layer.inputs);
   const fixedColumns = columns.filter(isFixed);
   const freeColumns = columns.filter((column) => !isFixed(column));
-  const placesOf = (chosen: readonly number[]) =>
-    placesFrom(0, layer.outputs).flatMap((o) => chosen.map((c) => layer.weightsAt + o * layer.inputs + c));
   const add = (chosen: readonly number[]) =>
-    chosen.length === 0 ? null : panels.add(chosen.length, placesOf(chosen));
+    chosen.length === 0 ? null : panels.add(chosen.length, placesOf(layer, chosen));
   if (seesWindow) {
-    const { index } = panels.addTo("window", fixedColumns.length, true, placesOf(fixedColumns));
+    const places = placesOf(layer, fixedColumns);
+    const { index } = panels.addTo("window", fixedColumns.length, "weights", places);
     panels.addBias("window biases", layer);
     return { window: index, fixed: null, free: add(freeColumns), bias: null };
   }
   const bias = panels.addBias("biases", layer);
   return { window: null, fixed: add(fixedColumns), free: add(freeColumns), bias };
+}
+
+/** Of some columns of a layer's weights, row by row. */
+function placesOf({ weightsAt, inputs, outputs }: Placed<DenseLayer>, columns: readonly number[]): number[] {
+  return placesFrom(0, outputs).flatMap((row) => columns.map((column) => weightsAt + row * inputs + column));
 }
 
 function placesFrom(start: number, count: number): number[] {
@@ -128,7 +169,7 @@ function placesFrom(start: number, count: number): number[] {
 
 interface GrowingPanel {
   readonly columns: number;
-  readonly isDecayed: boolean;
+  readonly role: PanelRole;
   readonly blockRows: number[];
   readonly places: number[][];
 }
@@ -138,18 +179,18 @@ class PanelBuilder {
   readonly #panels: GrowingPanel[] = [];
 
   add(columns: number, places: number[]): Block {
-    return this.addTo(`${columns} columns`, columns, true, places);
+    return this.addTo(`${columns} columns`, columns, "weights", places);
   }
 
   addBias(name: string, layer: Placed<DenseLayer> | Placed<ConvLayer>): Block {
-    return this.addTo(name, 1, false, placesFrom(layer.biasesAt, biasCountOf(layer)));
+    return this.addTo(name, 1, "biases", placesFrom(layer.biasesAt, biasCountOf(layer)));
   }
 
-  addTo(name: string, columns: number, isDecayed: boolean, places: number[]): Block {
+  addTo(name: string, columns: number, role: PanelRole, places: number[]): Block {
     let panel = this.#names.indexOf(name);
     if (panel === -1) {
       panel = this.#names.push(name) - 1;
-      this.#panels.push({ columns, isDecayed, blockRows: [], places: [] });
+      this.#panels.push({ columns, role, blockRows: [], places: [] });
     }
     const { blockRows, places: placesOfPanel } = this.#panels[panel];
     placesOfPanel.push(places);
@@ -162,9 +203,9 @@ class PanelBuilder {
   }
 
   build(): Panel[] {
-    return this.#panels.map(({ columns, isDecayed, blockRows, places }) => {
+    return this.#panels.map(({ columns, role, blockRows, places }) => {
       const order = Int32Array.from(places.flat());
-      return { rows: order.length / columns, columns, blockRows, order, isDecayed };
+      return { rows: order.length / columns, columns, blockRows, order, role };
     });
   }
 }

@@ -4,15 +4,11 @@
 import { ForecastnetError } from "../../runtime/errors.ts";
 import type { AdamOptions, Criterion, SessionTask, TrainingSession } from "../executor.ts";
 import { checkRows, checkTrainingSet, checkWeights } from "./check-sizes.ts";
-import type { TensorFlow } from "./native-binding.ts";
-import type { PanelLayout } from "./panel-layout.ts";
 import { type RowPick, shareOf } from "./row-batch.ts";
 import { netsPerTraining, rowsPerValidation } from "./stack-size.ts";
-import { TrainingStack } from "./training-stack.ts";
+import { type StackSetup, TrainingStack } from "./training-stack.ts";
 
-export interface SessionSetup {
-  readonly tf: TensorFlow;
-  readonly layout: PanelLayout;
+export interface SessionSetup extends StackSetup {
   /** What one stack may take while it runs, in bytes. */
   readonly limit: number;
   readonly onClose: () => void;
@@ -103,12 +99,11 @@ export class StackedSession implements TrainingSession {
       replaced?.close();
       if (rest !== null) kept.push(rest);
     }
-    const { tf, layout } = this.#setup;
     const nets = [...this.#placed.keys()];
     for (let start = 0; start < nets.length; start += most) {
       const some = nets.slice(start, start + most);
       const weights = some.map((net) => this.#placed.get(net) as Float32Array);
-      kept.push(TrainingStack.from(tf, layout, some, weights));
+      kept.push(TrainingStack.from(this.#setup, some, weights));
     }
     this.#stacks = kept;
     this.#placed.clear();

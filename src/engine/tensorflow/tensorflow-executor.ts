@@ -39,7 +39,8 @@ export function createTensorFlowExecutor(
     },
     train(plan, tasks) {
       const onClose = () => sessions.delete(session);
-      const setup = { tf, layout: layouts.of(plan), limit: limits.training, onClose };
+      const { loss } = plan.spec;
+      const setup = { tf, layout: layouts.of(plan), loss, limit: limits.training, onClose };
       const session = new StackedSession(setup, tasks);
       sessions.add(session);
       return session;
@@ -47,7 +48,7 @@ export function createTensorFlowExecutor(
     differentiate({ plan, weights }, rows) {
       checkWeights(plan, weights, "the net");
       checkTrainingSet(plan, rows, "the rows");
-      return differentiateNet(tf, layouts.of(plan), weights, rows);
+      return differentiateNet({ tf, layout: layouts.of(plan), loss: plan.spec.loss }, weights, rows);
     },
     resident: () => ({ models: residents.count, bytes: residents.bytes }),
     release: (weights) => residents.release(weights),

@@ -1,48 +1,50 @@
 // Some nets in training as one stack: weights and Adam's moments side by side on the device. Stacks are cut in two
 // and joined as nets rest and return, so that a resting net costs nothing and cannot be touched.
 
+import type { Loss } from "../../models/forecastnet/spec.ts";
 import type { AdamOptions, Criterion } from "../executor.ts";
 import { type PanelState, type StepFactors, stepPanel, toFactors } from "./adam-step.ts";
+import { lossOfNets } from "./loss-ops.ts";
 import type { TensorFlow } from "./native-binding.ts";
-import { lossOfNets, runNets } from "./net-ops.ts";
+import { runNets } from "./net-ops.ts";
 import { fromPanel, type PanelLayout, toPanel } from "./panel-layout.ts";
 import { type RowBatch, type RowPick, toRowBatch } from "./row-batch.ts";
 import { keepingNumbers, keepingResult } from "./tensor-scope.ts";
 import type { Tensor, Tensor3D } from "./tensor-types.ts";
 
+export interface StackSetup {
+  readonly tf: TensorFlow;
+  readonly layout: PanelLayout;
+  /** Not in the layout, which nets of another loss may share. */
+  readonly loss: Loss;
+}
+
 export class TrainingStack {
   /** The session's numbers of the nets, in the order they lie in. */
   readonly nets: readonly number[];
+  readonly #setup: StackSetup;
   readonly #tf: TensorFlow;
   readonly #layout: PanelLayout;
   /** By panel. */
   #states: readonly PanelState[];
 
-  private constructor(
-    tf: TensorFlow,
-    layout: PanelLayout,
-    nets: readonly number[],
-    states: readonly PanelState[],
-  ) {
-    this.#tf = tf;
-    this.#layout = layout;
+  private constructor(setup: StackSetup, nets: readonly number[], states: readonly PanelState[]) {
+    this.#setup = setup;
+    this.#tf = setup.tf;
+    this.#layout = setup.layout;
     this.nets = nets;
     this.#states = states;
-    keepAll(tf, states);
+    keepAll(setup.tf, states);
   }
 
   /** Nets that begin from these weights, with no moments yet. */
-  static from(
-    tf: TensorFlow,
-    layout: PanelLayout,
-    nets: readonly number[],
-    weights: readonly Float32Array[],
-  ): TrainingStack {
+  static from(setup: StackSetup, nets: readonly number[], weights: readonly Float32Array[]): TrainingStack {
+    const { tf, layout } = setup;
     const states = layout.panels.map((panel): PanelState => {
       const shape: [number, number, number] = [nets.length, panel.rows, panel.columns];
       return { w: tf.tensor3d(toPanel(panel, weights), shape), m: tf.zeros(shape), v: tf.zeros(shape) };
     });
-    return new TrainingStack(tf, layout, nets, states);
+    return new TrainingStack(setup, nets, states);
   }
 
   /** One stack in the place of two; the ones given are gone. */
@@ -54,7 +56,7 @@ export class TrainingStack {
       return { w: join(w, other.w), m: join(m, other.m), v: join(v, other.v) };
     });
     const nets = [...first.nets, ...second.nets];
-    const joined = new TrainingStack(tf, first.#layout, nets, states);
+    const joined = new TrainingStack(first.#setup, nets, states);
     first.close();
     second.close();
     return joined;
@@ -78,8 +80,7 @@ export class TrainingStack {
     const states = this.#states.map(({ w, m, v }) => ({ w: pick(w), m: pick(m), v: pick(v) }));
     indices.dispose();
     return new TrainingStack(
-      tf,
-      this.#layout,
+      this.#setup,
       places.map((place) => this.nets[place]),
       states,
     );
@@ -104,17 +105,18 @@ export class TrainingStack {
       );
       losses = value.dataSync();
       const factors = toFactors(tf, options, steps);
-      return before.map((state, panel) => this.#stepPanel(panel, state, grads[panel] as Tensor3D, factors));
+      return before.map((state, panel) =>
+        this.#stepPanel(state, grads[panel] as Tensor3D, factors[this.#layout.panels[panel].role]),
+      );
     });
     keepAll(tf, this.#states);
     disposeAll(before);
     return losses;
   }
 
-  #stepPanel(panel: number, state: PanelState, gradient: Tensor3D, factors: StepFactors): PanelState {
+  #stepPanel(state: PanelState, gradient: Tensor3D, factors: StepFactors): PanelState {
     const tf = this.#tf;
-    const shrink = this.#layout.panels[panel].isDecayed ? factors.shrink : null;
-    return keepingResult(tf, () => stepPanel(tf, state, gradient, { ...factors, shrink }));
+    return keepingResult(tf, () => stepPanel(tf, state, gradient, factors));
   }
 
   /** The loss of every net over the rows picked for it. */
@@ -127,15 +129,12 @@ export class TrainingStack {
     });
   }
 
-  #lossOf(
-    weights: readonly Tensor3D[],
-    { window, lanes, targets, rowShares }: RowBatch,
-    criterion: Criterion,
-  ) {
-    const tf = this.#tf;
+  #lossOf(weights: readonly Tensor3D[], batch: RowBatch, criterion: Criterion): Tensor {
+    const { tf, layout, loss } = this.#setup;
+    const { window, lanes, targets } = batch;
     const truth = tf.unstack(targets, 1) as Tensor3D[];
     const feed = (step: number, mean: Tensor3D) => (criterion === "forced" ? truth[step] : mean);
-    return lossOfNets(tf, runNets(tf, this.#layout, weights, { window, lanes, feed }), targets, rowShares);
+    return lossOfNets(tf, loss, runNets(tf, layout, weights, { window, lanes, feed }), batch);
   }
 
   /** A copy of one net's weights, in the layout of the plan. */

@@ -1,4 +1,5 @@
-// Fits the scaler of a model: it brings each channel of the training part into [0, 1], as the paper does.
+// Fits the scaler of a model on its training part: each channel into [0, 1], as the paper does, or to mean 0 and
+// deviation 1, which one far outlier does not squeeze.
 
 import { ForecastnetError } from "../../runtime/errors.ts";
 import type { Scaler } from "./model.ts";
@@ -10,7 +11,13 @@ export interface StepRange {
 }
 
 /** `history` holds the channels of a step side by side; NaN marks a missing value and is left out. */
-export function fitScaler(history: Float64Array, channels: number, from: number, to: number): Scaler {
+export function fitScaler(
+  history: Float64Array,
+  channels: number,
+  from: number,
+  to: number,
+  kind: "range" | "deviation" = "range",
+): Scaler {
   const offset: number[] = [];
   const scale: number[] = [];
   for (let c = 0; c < channels; c++) {
@@ -22,10 +29,11 @@ export function fitScaler(history: Float64Array, channels: number, from: number,
         { context: { channel: c, from, to } },
       );
     }
-    offset.push(low);
+    const [zero, unit] = kind === "range" ? [low, high - low] : momentsOf(history, channels, c, { from, to });
+    offset.push(zero);
     // A constant series has no extent to divide by, and two values may be so close that their distance is lost.
-    const extent = high - low;
-    scale.push(extent > Number.EPSILON * Math.max(Math.abs(low), Math.abs(high)) ? extent : 1);
+    const isFlat = high - low <= Number.EPSILON * Math.max(Math.abs(low), Math.abs(high));
+    scale.push(isFlat ? 1 : unit);
   }
   return { offset, scale };
 }
@@ -45,4 +53,26 @@ function extremesOf(
     if (value > high) high = value;
   }
   return [low, high];
+}
+
+/** Mean and standard deviation. */
+function momentsOf(
+  history: Float64Array,
+  channels: number,
+  channel: number,
+  { from, to }: StepRange,
+): [number, number] {
+  let count = 0;
+  let mean = 0;
+  let squares = 0;
+  // Welford's way, which loses nothing when the mean is large.
+  for (let t = from; t < to; t++) {
+    const value = history[t * channels + channel];
+    if (!Number.isFinite(value)) continue;
+    count++;
+    const before = value - mean;
+    mean += before / count;
+    squares += before * (value - mean);
+  }
+  return [mean, Math.sqrt(squares / count)];
 }

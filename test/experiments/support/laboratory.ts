@@ -81,7 +81,7 @@ const defaults: FitOptions = {
   searchEpochs: 1,
   weightDecay: 0,
   shortcutRate: 1,
-  schedule: "constant",
+  schedule: "constant", stepsPerEpoch: null, keepsEpochs: false,
   criterion: "free",
 };
 

@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { biasCountOf, type Layer, weightCountOf } from "../../../src/models/forecastnet/layers.ts";
 import type { NetPlan, Placed } from "../../../src/models/forecastnet/plan.ts";
-import type { OutputKind } from "../../../src/models/forecastnet/spec.ts";
+import type { ForecastNetSpec, OutputKind } from "../../../src/models/forecastnet/spec.ts";
 
 export interface Difference {
   /** Relative, by the rule above. */
@@ -56,6 +56,16 @@ export function lossDifference(
   if (output === "linear" || found.size === Infinity) return found;
   const sizes = Array.from(expected, (loss, i) => Math.abs(actual[i] - loss) / Math.max(1, Math.abs(loss)));
   return { ...found, size: Math.max(...sizes) };
+}
+
+/** By what the spec has for a loss: only a log-likelihood is without a zero of its own. */
+export function trainedLossDifference(
+  { loss }: ForecastNetSpec,
+  where: string,
+  actual: ArrayLike<number>,
+  expected: ArrayLike<number>,
+): Difference {
+  return lossDifference(loss === "likelihood" ? "gaussian" : "linear", where, actual, expected);
 }
 
 /**

@@ -13,7 +13,7 @@ import {
   differenceOf,
   gradientDifference,
   inWords,
-  lossDifference,
+  trainedLossDifference,
 } from "./difference.ts";
 import { netCases } from "./net-cases.ts";
 import { seededNet, seededNoise, seededRows } from "./seeded-net.ts";
@@ -94,7 +94,7 @@ function derivativeDifferences(executor: NetExecutor, spec: ForecastNetSpec, cou
   return [
     differenceOf("mean", mean, expected.mean),
     differenceOf("deviation", deviation ?? [], expected.deviation ?? []),
-    lossDifference(spec.output, "loss", [loss], [expected.loss]),
+    trainedLossDifference(spec, "loss", [loss], [expected.loss]),
     gradientDifference(net.plan, gradient, expected.gradient),
   ];
 }

@@ -58,6 +58,16 @@ const variants: readonly NetCase[] = [
     name: "a shortcut with many targets",
     spec: specOf("FN", 3, { channels: 2, targets: [0, 1], shortcut: "linear", cell: smallDense }),
   },
+  { name: "the CRPS as loss", spec: specOf("FN", 6, { loss: "crps" }) },
+  { name: "the CRPS around convolutions", spec: specOf("cFN", 4, { loss: "crps", cell: strided }) },
+  { name: "the CRPS and a linear shortcut", spec: specOf("FN", 6, { loss: "crps", shortcut: "linear" }) },
+  {
+    name: "the CRPS and a shortcut with many targets",
+    spec: specOf("FN", 5, {
+      ...{ loss: "crps", shortcut: "linear", cell: smallDense, inputLength: 7 },
+      ...{ channels: 3, targets: [0, 2] },
+    }),
+  },
   {
     name: "cells that differ",
     spec: specOf("FN", 5, {

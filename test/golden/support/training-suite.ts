@@ -5,9 +5,10 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import type { AdamOptions, NetExecutor, SessionTask, TrainingSession } from "../../../src/engine/executor.ts";
 import { createReferenceExecutor } from "../../../src/engine/reference/reference-executor.ts";
+import { shortcutsOf } from "../../../src/models/forecastnet/plan.ts";
 import { sharedPlan } from "../../../src/models/forecastnet/shared-plan.ts";
 import { type ForecastNetSpec, specOf } from "../../../src/models/forecastnet/spec.ts";
-import { assertWithin, type Difference, inWords, lossDifference } from "./difference.ts";
+import { assertWithin, type Difference, inWords, trainedLossDifference } from "./difference.ts";
 import type { MakeExecutor } from "./forms-suite.ts";
 import { netCases } from "./net-cases.ts";
 import { seededNet, seededRows } from "./seeded-net.ts";
@@ -30,12 +31,18 @@ export function trainingSuite(engine: string, makeExecutor: MakeExecutor, tolera
       test(`${name}: losses, weights and validation over a few steps`, (t) => {
         const found = inBoth(executor, oracle, [sessionTask(spec, 1)], spec, (actual, expected) => [
           ...batches.map((rows) =>
-            lossDifference(spec.output, "loss", actual.step([rows], [adam]), expected.step([rows], [adam])),
+            trainedLossDifference(spec, "loss", actual.step([rows], [adam]), expected.step([rows], [adam])),
           ),
           ...validationDifferences(spec, actual, expected),
           travelDifference(spec, 1, actual.weights(0), expected.weights(0)),
         ]);
         t.diagnostic(inWords(assertWithin(tolerance, found)));
+      });
+    }
+
+    for (const { name, spec } of shortcutCases) {
+      test(`${name}: shortcuts learn at their own rates and do not decay, all else does`, (t) => {
+        t.diagnostic(inWords(assertWithin(tolerance, ownRateDifferences(executor, oracle, spec))));
       });
     }
 
@@ -55,8 +62,8 @@ export function trainingSuite(engine: string, makeExecutor: MakeExecutor, tolera
         const more = [batches[3], batches[1], null];
         const [next, expectedNext] = [actual.step(more, rates), expected.step(more, rates)];
         return [
-          lossDifference(
-            spec.output,
+          trainedLossDifference(
+            spec,
             "loss",
             [losses[0], losses[2], next[0], next[1]],
             [expectedLosses[0], expectedLosses[2], expectedNext[0], expectedNext[1]],
@@ -93,6 +100,41 @@ export function trainingSuite(engine: string, makeExecutor: MakeExecutor, tolera
   });
 }
 
+const shortcutCases = netCases.filter(({ spec }) => spec.shortcut === "linear" && spec.horizon <= 6);
+
+/** Three nets side by side whose shortcuts learn as all else does, at a tenth of the rate, and not at all. */
+function ownRateDifferences(
+  executor: NetExecutor,
+  oracle: NetExecutor,
+  spec: ForecastNetSpec,
+): readonly Difference[] {
+  const rates = [1, 0.1, 0];
+  const options = rates.map((shortcutRate) => ({ learningRate: 1e-2, weightDecay: 0.3, shortcutRate }));
+  const tasks = rates.map((_, net) => sessionTask(spec, net + 1));
+  const shortcuts = placesOfShortcuts(spec);
+  return inBoth(executor, oracle, tasks, spec, (actual, expected) => [
+    ...batches.map((rows) => {
+      const same = rates.map(() => rows);
+      return trainedLossDifference(spec, "loss", actual.step(same, options), expected.step(same, options));
+    }),
+    ...rates.flatMap((rate, net) => {
+      const [weights, expectedWeights] = [actual.weights(net), expected.weights(net)];
+      const travel = (places?: readonly number[]) =>
+        travelDifference(spec, net + 1, weights, expectedWeights, places);
+      if (rate > 0) return [travel(), travel(shortcuts)];
+      const rested = (from: Float32Array) => shortcuts.map((place) => from[place]);
+      assert.deepEqual(rested(weights), rested(tasks[net].weights), "shortcuts without a rate stay");
+      return [travel()];
+    }),
+  ]);
+}
+
+function placesOfShortcuts(spec: ForecastNetSpec): readonly number[] {
+  return shortcutsOf(sharedPlan(spec)).flatMap(({ from, to }) =>
+    Array.from({ length: to - from }, (_, i) => from + i),
+  );
+}
+
 function sessionTask(spec: ForecastNetSpec, seed: number): SessionTask {
   const { plan, weights } = seededNet(spec, seed);
   return { weights, training: seededRows(plan, 12, seed + 50), validation: seededRows(plan, 21, seed + 60) };
@@ -113,13 +155,13 @@ function inBoth(
 }
 
 function validationDifferences(
-  { output }: ForecastNetSpec,
+  spec: ForecastNetSpec,
   actual: TrainingSession,
   expected: TrainingSession,
 ): Difference[] {
   return (["forced", "free"] as const).map((criterion) =>
-    lossDifference(
-      output,
+    trainedLossDifference(
+      spec,
       `${criterion} validation`,
       actual.validate(criterion),
       expected.validate(criterion),
@@ -137,11 +179,12 @@ function travelDifference(
   seed: number,
   actual: Float32Array,
   expected: Float32Array,
+  places: Iterable<number> = expected.keys(),
 ): Difference {
   const { weights: start } = seededNet(spec, seed);
   let apart = 0;
   let way = 0;
-  for (let i = 0; i < start.length; i++) {
+  for (const i of places) {
     apart += (actual[i] - expected[i]) ** 2;
     way += (expected[i] - start[i]) ** 2;
   }

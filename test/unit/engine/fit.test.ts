@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { fit, fitted, gaussian, linear, taskOf, training } from "./support/sine-task.ts";
+import { scripted } from "./support/scripted-session.ts";
+import { fit, fitted, gaussian, linear, scriptedTask, taskOf, training } from "./support/sine-task.ts";
 
 describe("a small net", () => {
   for (const [name, spec, bound] of [
@@ -72,4 +73,57 @@ describe("a small net", () => {
       assert.deepEqual(together[i], fit([task]).results[0], `task ${i}`);
     });
   });
+});
+
+describe("the learning rate", () => {
+  /** Of every step of an only task, as a part of the rate that was asked for; `batches` steps an epoch. */
+  function factorsOf(changes: Parameters<typeof scriptedTask>[0], batches = 1): number[] {
+    const { executor, sessions } = scripted({ validation: (steps) => -steps });
+    const batchSize = Math.ceil(training.count / batches);
+    fit([scriptedTask({ learningRates: [0.5], batchSize, ...changes })], executor);
+    return sessions[0].rates.map(([rate]) => rate / 0.5);
+  }
+
+  test("stays as it is unless told otherwise", () => {
+    assert.deepEqual(factorsOf({ maxEpochs: 30 }), new Array(30).fill(1));
+  });
+
+  test("on a cosine rises over twenty steps, then falls to zero by the last", () => {
+    const factors = factorsOf({ maxEpochs: 50, schedule: "cosine" }, 4);
+    assert.equal(factors.length, 200);
+    const peak = factors.indexOf(Math.max(...factors));
+    assert.equal(peak, 19);
+    assert.ok(factors.every((factor, i) => i === 0 || factor > factors[i - 1] === i <= peak));
+    assert.ok(Math.abs(factors[0] - 1 / 20) < 1e-12);
+    assert.ok(factors[peak] > 0.97 && factors[peak] <= 1);
+    assert.ok(Math.abs(factors[100] - 0.5) < 1e-12, "half of it is left in the middle");
+    assert.ok(factors[199] > 0 && factors[199] < 1e-3);
+  });
+
+  test("on a cosine falls by steps, not by epochs", () => {
+    const coarse = factorsOf({ maxEpochs: 80, schedule: "cosine" }, 1);
+    const fine = factorsOf({ maxEpochs: 20, schedule: "cosine" }, 4);
+    assert.deepEqual(fine, coarse);
+  });
+
+  test("on a cosine begins anew for each rate that is tried", () => {
+    const changes = {
+      maxEpochs: 40,
+      searchEpochs: 2,
+      learningRates: [0.5, 0.5],
+      schedule: "cosine",
+    } as const;
+    const factors = factorsOf(changes);
+    const alone = factorsOf({ maxEpochs: 40, schedule: "cosine" });
+    assert.deepEqual(factors.slice(0, 2), alone.slice(0, 2));
+    assert.deepEqual(factors.slice(2, 4), alone.slice(0, 2));
+    assert.deepEqual(factors.slice(4), alone.slice(2), "the winner goes on from where it was");
+  });
+});
+
+test("a net learns a sine by the CRPS, on a cosine, with a shortcut at its own rate", () => {
+  const spec = { ...gaussian, loss: "crps", shortcut: "linear" } as const;
+  const task = taskOf({ maxEpochs: 40, schedule: "cosine", shortcutRate: 0.1, weightDecay: 0.01 }, spec);
+  const { validationLoss } = fitted(fit([task]).results[0]);
+  assert.ok(validationLoss > 0 && validationLoss < 0.05, `${validationLoss}`);
 });

@@ -23,8 +23,9 @@ import {
   flagNoBias,
   recordBytes,
 } from "../op-codes";
-import { activate, forward } from "./forward";
+import { forward } from "./forward";
 import { biasesOf, blocksOf, field, weightsOf } from "./record";
+import { activate } from "./tile";
 import { splat } from "./vector-math";
 
 @inline

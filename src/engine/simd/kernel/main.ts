@@ -33,6 +33,7 @@ import { biasGradient, weightGradient } from "./weight-gradient";
 
 export { adam } from "./adam";
 export { mixtureQuantiles } from "./mixture";
+export { pack } from "./pack";
 
 /**
  * `lanes` are in use, the rest of the last block of 8 is padding. `noise` is the table of the sample paths, `scale`

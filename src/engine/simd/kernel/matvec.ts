@@ -13,8 +13,8 @@ import {
   atXRow,
   atY,
 } from "../op-codes";
-import { activate } from "./forward";
 import { biasesOf, field, weightsOf } from "./record";
+import { activate } from "./tile";
 import { splat, sumLanes } from "./vector-math";
 
 export function matvec(op: usize, base: usize): void {

@@ -1,8 +1,9 @@
 // The outputs of a cell: drawing the next input of each sample path, and the loss with its derivatives.
 //
 // Legend: s the deviation layer's sum, σ = softplus(s), y the target, z = (y − μ)/σ.
-//   Gaussian  L = ln σ + z²/2,  ∂L/∂μ = −z/σ,  ∂L/∂s = (1 − z²)·σ'(s)/σ with σ'(s) = sigmoid(s)
-//   linear    L = (y − μ)²,     ∂L/∂μ = 2(μ − y)
+//   likelihood  L = ln σ + z²/2,  ∂L/∂μ = −z/σ,  ∂L/∂s = (1 − z²)·σ′(s)/σ with σ′(s) = sigmoid(s)
+//   crps        L = (y − μ)(2Φ(z) − 1) + σ(2φ(z) − 1/√π),  ∂L/∂μ = 1 − 2Φ(z),  ∂L/∂s = (2φ(z) − 1/√π)·σ′(s)
+//   squares     L = (y − μ)²,  ∂L/∂μ = 2(μ − y)
 // Rows here are [target][lane], all lanes of a target together.
 
 import {
@@ -16,9 +17,11 @@ import {
   atY,
   atYBlock,
   atYRow,
+  flagCrps,
   flagGaussian,
   flagLossOnly,
 } from "../op-codes";
+import { bellOf, cdfOf } from "./normal";
 import { field } from "./record";
 import { log4, sigmoid4, softplus4, splat } from "./vector-math";
 
@@ -58,6 +61,7 @@ export function draw(op: usize, noise: usize, blocks: i32): void {
  */
 export function loss(op: usize, lanes: i32, scale: f32): f64 {
   const isGaussian = (field(op, atFlags) & flagGaussian) != 0;
+  const isCrps = (field(op, atFlags) & flagCrps) != 0;
   const isLossOnly = (field(op, atFlags) & flagLossOnly) != 0;
   let total: f64 = 0;
   for (let target = 0; target < field(op, atOutputs); target++) {
@@ -73,20 +77,32 @@ export function loss(op: usize, lanes: i32, scale: f32): f64 {
       const present = i32x4.lt_s(i32x4.add(i32x4.splat(half << 2), i32x4(0, 1, 2, 3)), i32x4.splat(lanes));
       const difference = f32x4.sub(v128.load(truth + at), v128.load(mean + at));
       let losses: v128;
-      if (isGaussian) {
+      let slope: v128;
+      let slopeBySum = splat(0);
+      if (!isGaussian) {
+        losses = f32x4.mul(difference, difference);
+        slope = f32x4.mul(difference, splat(-2));
+      } else {
         const s = v128.load(sums + at);
         const sigma = softplus4(s);
         const z = f32x4.div(difference, sigma);
-        const z2 = f32x4.mul(z, z);
-        losses = f32x4.add(logOfDeviation(s, sigma), f32x4.mul(z2, splat(0.5)));
-        if (!isLossOnly) {
-          const byS = f32x4.mul(f32x4.sub(splat(1), z2), f32x4.div(sigmoid4(s), sigma));
-          storeScaled(byMean + at, f32x4.neg(f32x4.div(z, sigma)), scale, present);
-          storeScaled(bySum + at, byS, scale, present);
+        if (isCrps) {
+          const bell = bellOf(z);
+          const excess = f32x4.sub(f32x4.mul(cdfOf(z, bell), splat(2)), splat(1));
+          const bySigma = f32x4.sub(f32x4.mul(bell, splat(2)), splat(0.564189584));
+          losses = f32x4.add(f32x4.mul(difference, excess), f32x4.mul(sigma, bySigma));
+          slope = f32x4.neg(excess);
+          slopeBySum = f32x4.mul(bySigma, sigmoid4(s));
+        } else {
+          const z2 = f32x4.mul(z, z);
+          losses = f32x4.add(logOfDeviation(s, sigma), f32x4.mul(z2, splat(0.5)));
+          slope = f32x4.neg(f32x4.div(z, sigma));
+          slopeBySum = f32x4.mul(f32x4.sub(splat(1), z2), f32x4.div(sigmoid4(s), sigma));
         }
-      } else {
-        losses = f32x4.mul(difference, difference);
-        if (!isLossOnly) storeScaled(byMean + at, f32x4.mul(difference, splat(-2)), scale, present);
+      }
+      if (!isLossOnly) {
+        storeScaled(byMean + at, slope, scale, present);
+        if (isGaussian) storeScaled(bySum + at, slopeBySum, scale, present);
       }
       total += sumInDouble(v128.and(losses, present));
     }

@@ -61,12 +61,13 @@ const options: Readonly<Record<string, Partial<ForecastNetSpec>>> = {
 
 describe("the gradient of the whole net equals finite differences", () => {
   for (const [name, changes] of Object.entries(options)) {
-    for (const [kind, form] of [
-      ["Gaussian", "FN"],
-      ["linear", "FN2"],
+    for (const [kind, form, criterion] of [
+      ["Gaussian output", "FN", "likelihood"],
+      ["Gaussian output and the CRPS", "FN", "crps"],
+      ["linear output", "FN2", "squares"],
     ] as const) {
-      test(`${name}, ${kind} output`, () => {
-        const { plan, weights, rows } = setUp(specOf(form, 4, changes));
+      test(`${name}, ${kind}`, () => {
+        const { plan, weights, rows } = setUp(specOf(form, 4, { ...changes, loss: criterion }));
         const { gradient, loss } = differentiateNet(plan, weights, rows);
         const forcedLoss = () => lossOfNet(plan, weights, rows, "forced");
         assert.ok(Math.abs(loss / forcedLoss() - 1) < 1e-12, "one loss by both ways");
@@ -134,6 +135,15 @@ describe("Gaussian paths", () => {
     assert.ok(Math.abs(lossOfNet(plan, weights, rows, "free") - free) < 1e-12);
   });
 
+  test("the CRPS is the area between the forecast's distribution function and the step at the truth, squared", () => {
+    const sharp = planNet({ ...spec, loss: "crps" });
+    const rows = { count: 1, windows: Float64Array.of(4), targets: Float64Array.of(5, 6) };
+    const expected = (area(5, 4, Math.log(2)) + area(6, 5, 50)) / 2;
+    const found = lossOfNet(sharp, weights, rows, "forced");
+    assert.ok(Math.abs(found / expected - 1) < 1e-4, `${found}, not ${expected}`);
+    assert.equal(differentiateNet(sharp, weights, rows).loss, found);
+  });
+
   test("the deviation has no floor and does not overflow", () => {
     for (const [a, expected] of [
       [-40, Math.exp(-40)],
@@ -147,3 +157,18 @@ describe("Gaussian paths", () => {
     }
   });
 });
+
+/** ∫ (Φ((x − μ)/σ) − [x ≥ y])² dx by the midpoint rule over ten deviations, Φ summed up from its density. */
+function area(y: number, μ: number, σ: number): number {
+  const steps = 2 ** 17;
+  const width = (20 * σ) / steps;
+  let cdf = 0;
+  let sum = 0;
+  for (let i = 0; i < steps; i++) {
+    const x = μ - 10 * σ + (i + 0.5) * width;
+    const mass = (Math.exp(-(((x - μ) / σ) ** 2) / 2) / (σ * Math.sqrt(2 * Math.PI))) * width;
+    sum += (cdf + mass / 2 - (x >= y ? 1 : 0)) ** 2 * width;
+    cdf += mass;
+  }
+  return sum;
+}

@@ -50,6 +50,24 @@ describe("a training session", () => {
     assertNear(shrunk, [0.003 * 0.5, 0, 0.003 * 2, 0]);
   });
 
+  test("moves shortcuts at their share of the learning rate, and never shrinks them", () => {
+    // μ = v·h + u·x + c with h = w·x + b; the layout is w, b, v, u, c. Row 1: μ 2, y 5, so that each slope points up.
+    const plan = planNet({ ...line, shortcut: "linear" });
+    const rows = { count: 1, windows: Float32Array.of(2), targets: Float32Array.of(5) };
+    const task = { weights: Float32Array.of(1, 0, 0.5, 0.5, 0), training: rows, validation: rows };
+    for (const shortcutRate of [1, 0.25, 0]) {
+      const session = executor.train(plan, [task]);
+      session.step([Int32Array.of(0)], [{ learningRate: 0.01, weightDecay: 0.3, shortcutRate }]);
+      assertNear(session.weights(0), [
+        1 - 0.003 + 0.01,
+        0.01,
+        0.5 - 0.003 * 0.5 + 0.01,
+        0.5 + 0.01 * shortcutRate,
+        0.01,
+      ]);
+    }
+  });
+
   test("takes the mean over the rows it is given, one of them twice if told so", () => {
     const session = lineSession([1, 0, 1, 0]);
     assert.deepEqual(session.step([Int32Array.of(0, 1, 1)], [plain]), Float64Array.of((0 + 9 + 9) / 3));

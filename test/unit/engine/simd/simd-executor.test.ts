@@ -35,6 +35,7 @@ const specs: Readonly<Record<string, ForecastNetSpec>> = {
     inputLength: 7,
     cell: { kind: "dense", units: [5, 3, 9], activation: "sigmoid" },
   }),
+  "a ranked probability score": specOf("FN", 4, { loss: "crps" }),
   "linear activations": specOf("FN2", 3, { cell: { kind: "dense", units: [6], activation: "linear" } }),
   "two channels, both forecast": specOf("FN", 4, { channels: 2, targets: [0, 1] }),
   "six channels, five forecast, with a shortcut": specOf("FN", 3, {
@@ -119,7 +120,8 @@ describe("the simd executor equals the reference", () => {
     });
 
     test(`${name}: loss and every derivative`, () => {
-      for (const count of [3, 13, 70]) {
+      // More rows than one run takes are needed once for each kind of cell; the oracle is slow.
+      for (const count of name === "FN" || name === "cFN" ? [3, 70] : [3, 13]) {
         const rows = randomSet(plan, count, 11);
         const expected = reference.differentiate({ plan, weights }, rows);
         const actual = simd.differentiate({ plan, weights }, rows);
@@ -141,7 +143,7 @@ describe("the simd executor equals the reference", () => {
       const task = { weights, training: randomSet(plan, 40, 21), validation: randomSet(plan, 19, 23) };
       const rows = Int32Array.from({ length: 21 }, (_, i) => (i * 7) % 40);
       const follow = (session: TrainingSession) => {
-        const adam = [{ learningRate: 1e-2, weightDecay: 0.1, shortcutRate: 1 }];
+        const adam = [{ learningRate: 1e-2, weightDecay: 0.1, shortcutRate: 0.5 }];
         const losses = [0, 1, 2].map(() => session.step([rows], adam)[0]);
         losses.push(session.validate("forced")[0], session.validate("free")[0]);
         const trained = session.weights(0);

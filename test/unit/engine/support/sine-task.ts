@@ -28,7 +28,7 @@ export const options: FitOptions = {
   searchEpochs: 3,
   weightDecay: 0,
   shortcutRate: 1,
-  schedule: "constant",
+  schedule: "constant", stepsPerEpoch: null, keepsEpochs: false,
   criterion: "forced",
 };
 

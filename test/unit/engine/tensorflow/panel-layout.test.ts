@@ -2,9 +2,14 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { fromPanel, layOut, toPanel } from "../../../../src/engine/tensorflow/panel-layout.ts";
+import {
+  fromPanel,
+  layOut,
+  type PanelRole,
+  toPanel,
+} from "../../../../src/engine/tensorflow/panel-layout.ts";
 import { weightCountOf } from "../../../../src/models/forecastnet/layers.ts";
-import { planNet } from "../../../../src/models/forecastnet/plan.ts";
+import { planNet, shortcutsOf } from "../../../../src/models/forecastnet/plan.ts";
 import { specOf } from "../../../../src/models/forecastnet/spec.ts";
 
 const plans = [
@@ -22,16 +27,20 @@ test("every weight lies in one panel, once", () => {
   }
 });
 
-test("weights decay and biases do not", () => {
+test("weights, biases and shortcuts lie in panels of their own", () => {
   for (const plan of plans) {
-    const isWeight = new Uint8Array(plan.weightCount);
+    const roles = new Array<PanelRole>(plan.weightCount).fill("biases");
     for (const { layers, mean, deviation } of plan.cells) {
       for (const layer of [...layers, mean, ...(deviation === null ? [] : [deviation])]) {
-        isWeight.fill(1, layer.weightsAt, layer.weightsAt + weightCountOf(layer));
+        roles.fill("weights", layer.weightsAt, layer.weightsAt + weightCountOf(layer));
       }
     }
-    for (const { order, isDecayed } of layOut(plan).panels) {
-      assert.ok(order.every((place) => isWeight[place] === Number(isDecayed)));
+    for (const { from, to } of shortcutsOf(plan)) roles.fill("shortcuts", from, to);
+    for (const { order, role } of layOut(plan).panels) {
+      assert.ok(
+        order.every((place) => roles[place] === role),
+        role,
+      );
     }
   }
 });
@@ -54,4 +63,13 @@ test("the window's columns of all cells but the first share one panel", () => {
   const { rows, columns, blockRows } = panels[window.weights];
   assert.deepEqual({ rows, columns, blockRows }, { rows: 72, columns: 8, blockRows: [24, 24, 24] });
   assert.equal(panels[window.biases].rows, 72);
+});
+
+test("so do the shortcuts' columns of the window", () => {
+  const spec = specOf("cFN", 4, { shortcut: "linear", channels: 2, targets: [0, 1] });
+  const { windowShortcuts, panels } = layOut(planNet(spec));
+  assert.ok(windowShortcuts !== null);
+  const { rows, columns, blockRows } = panels[windowShortcuts];
+  assert.deepEqual({ rows, columns, blockRows }, { rows: 6, columns: 16, blockRows: [2, 2, 2] });
+  assert.equal(layOut(planNet(specOf("FN", 4))).windowShortcuts, null);
 });

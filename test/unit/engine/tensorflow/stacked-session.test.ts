@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { SessionTask, TrainingSession } from "../../../../src/engine/executor.ts";
+import { createReferenceExecutor } from "../../../../src/engine/reference/reference-executor.ts";
 import { planNet } from "../../../../src/models/forecastnet/plan.ts";
 import { specOf } from "../../../../src/models/forecastnet/spec.ts";
 import {
@@ -17,6 +18,7 @@ import {
 const plan = planNet(
   specOf("FN", 3, { cell: { kind: "dense", units: [6], activation: "relu" }, shortcut: "linear" }),
 );
+const reference = createReferenceExecutor();
 const adam = { learningRate: 1e-2, weightDecay: 0.01, shortcutRate: 1 };
 const rows = Int32Array.of(0, 2, 4, 5);
 
@@ -112,6 +114,37 @@ onBackends((loaded) => {
       stepOf(sound, [0, 1, 2, 3]);
       assert.ok(Number.isNaN(losses[1]));
       for (const net of [0, 2, 3]) assertClose(session.weights(net), sound.weights(net), `net ${net}`);
+    });
+  });
+
+  test("nets that differ by their loss alone are each trained for their own", () => {
+    withExecutor(loaded(), (executor) => {
+      const [likelihood, crps] = (["likelihood", "crps"] as const).map((loss) =>
+        planNet({ ...plan.spec, loss }),
+      );
+      const sessions = [likelihood, crps].map((each) => executor.train(each, tasks.slice(0, 1)));
+      for (const [i, each] of [likelihood, crps].entries()) {
+        const net = { plan: each, weights: tasks[0].weights };
+        const { loss } = reference.differentiate(net, tasks[0].validation);
+        assertClose(sessions[i].validate("forced"), [loss], `loss ${each.spec.loss}`);
+        assertClose([executor.differentiate(net, tasks[0].validation).loss], [loss], "the same in one pass");
+      }
+    });
+  });
+
+  test("the CRPS of a deviation that is zero in single precision is the distance, and its slopes are finite", () => {
+    withExecutor(loaded(), (executor) => {
+      const sharp = planNet({ ...plan.spec, loss: "crps" });
+      const weights = tasks[0].weights.slice();
+      for (const { deviation } of sharp.cells) {
+        if (deviation !== null)
+          weights.fill(-200, deviation.biasesAt, deviation.biasesAt + deviation.outputs);
+      }
+      const actual = executor.differentiate({ plan: sharp, weights }, tasks[0].training);
+      const expected = reference.differentiate({ plan: sharp, weights }, tasks[0].training);
+      assert.ok(actual.deviation?.every((value) => value === 0));
+      assertClose([actual.loss], [expected.loss], "loss");
+      assertClose(actual.gradient, expected.gradient, "gradient");
     });
   });
 

@@ -31,7 +31,7 @@ function taskOf(seed: number, maxEpochs: number): FitTask {
         searchEpochs: 1,
         weightDecay: 0,
         shortcutRate: 1,
-        schedule: "constant",
+        schedule: "constant", stepsPerEpoch: null, keepsEpochs: false,
         criterion: "forced" as const,
       },
     },

@@ -7,7 +7,12 @@ import {
   outputSizeOf,
   weightCountOf,
 } from "../../../../src/models/forecastnet/layers.ts";
-import { cellInputSize, type NetPlan, planNet } from "../../../../src/models/forecastnet/plan.ts";
+import {
+  cellInputSize,
+  type NetPlan,
+  planNet,
+  shortcutsOf,
+} from "../../../../src/models/forecastnet/plan.ts";
 import { specOf } from "../../../../src/models/forecastnet/spec.ts";
 import { netCases } from "../../../golden/support/net-cases.ts";
 
@@ -103,6 +108,27 @@ describe("the layout", () => {
       ],
     ]);
     assert.equal(plan.weightCount, 48);
+  });
+});
+
+describe("the weights of the shortcut", () => {
+  test("are those of the mean on the cell's input, a stretch for each target of each cell", () => {
+    const spec = specOf("FN", 2, {
+      ...{ inputLength: 3, cell: tiny, shortcut: "linear" },
+      ...{ channels: 2, targets: [0, 1] },
+    });
+    // Cell 0: 6·2 + 2 of the layer, then rows of 2 + 6 for the mean, 2 biases, 2·2 + 2 of the deviation.
+    // Cell 1, from 38: 10·2 + 2 of the layer, then rows of 2 + 10.
+    assert.deepEqual(shortcutsOf(planNet(spec)), [
+      { from: 16, to: 22 },
+      { from: 24, to: 30 },
+      { from: 62, to: 72 },
+      { from: 74, to: 84 },
+    ]);
+  });
+
+  test("are none without a shortcut", () => {
+    assert.deepEqual(shortcutsOf(planNet(specOf("FN", 2, { cell: tiny }))), []);
   });
 });
 

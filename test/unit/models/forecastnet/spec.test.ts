@@ -24,9 +24,16 @@ describe("a form of the paper", () => {
     ]);
   });
 
+  test("is trained as in the paper: by likelihood where it is Gaussian, by squared errors where it is linear", () => {
+    for (const form of names) {
+      const { output, loss } = specOf(form, 4);
+      assert.equal(loss, output === "gaussian" ? "likelihood" : "squares");
+    }
+  });
+
   test("what is asked for otherwise wins", () => {
-    const spec = specOf("FN", 4, { inputLength: 5, output: "linear" });
-    assert.deepEqual([spec.inputLength, spec.output, spec.horizon], [5, "linear", 4]);
+    const spec = specOf("FN", 4, { inputLength: 5, loss: "crps" });
+    assert.deepEqual([spec.inputLength, spec.loss, spec.horizon], [5, "crps", 4]);
   });
 });
 

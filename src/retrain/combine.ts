@@ -1,0 +1,63 @@
+// Which candidates make up a model, and with what shares. Picking the one that validated best would be picking luck;
+// shares are pulled towards what validates together, and held near equal by a penalty.
+//
+// Legend: w the shares, a and B as in `atoms.ts`, n candidates, s the best candidate's own CRPS.
+//   minimise  CRPS(w)/s + penalty · Σ w_i·log(n·w_i)   over w ≥ 0, Σw = 1, by exponentiated gradients
+
+import { distanceBetween, distanceToActual, type JudgedForecasts } from "./atoms.ts";
+
+const penalty = 0.1;
+const iterations = 400;
+const rate = 0.5;
+
+export interface Distances {
+  readonly a: Float64Array;
+  /** [i][j] */
+  readonly b: Float64Array;
+}
+
+export function distancesOf(candidates: readonly JudgedForecasts[]): Distances {
+  const n = candidates.length;
+  const a = Float64Array.from(candidates, distanceToActual);
+  const b = new Float64Array(n * n);
+  for (let i = 0; i < n; i++) {
+    for (let j = 0; j <= i; j++) {
+      // Both ways round, since each takes other atoms.
+      const distance =
+        (distanceBetween(candidates[i], candidates[j]) + distanceBetween(candidates[j], candidates[i])) / 2;
+      b[i * n + j] = distance;
+      b[j * n + i] = distance;
+    }
+  }
+  return { a, b };
+}
+
+/** The shares of at most `most` candidates; all others get none. */
+export function chooseShares(distances: Distances, most: number): Float64Array {
+  const all = Array.from(distances.a.keys());
+  const shares = weigh(distances, all);
+  const kept = all.sort((i, j) => shares[j] - shares[i]).slice(0, most);
+  return kept.length === distances.a.length ? shares : weigh(distances, kept);
+}
+
+function weigh({ a, b }: Distances, members: readonly number[]): Float64Array {
+  const n = members.length;
+  const best = Math.min(...members.map((i) => a[i] - 0.5 * b[i * a.length + i]));
+  const scale = best > 0 ? best : 1;
+  let w = new Float64Array(n).fill(1 / n);
+  for (let turn = 0; turn < iterations; turn++) {
+    const slope = w.map((share, k) => {
+      const i = members[k];
+      let pull = a[i];
+      for (let m = 0; m < n; m++) pull -= w[m] * b[i * a.length + members[m]];
+      return pull / scale + penalty * (Math.log(Math.max(share * n, 1e-12)) + 1);
+    });
+    const mean = slope.reduce((sum, one, k) => sum + one * w[k], 0);
+    w = w.map((share, k) => share * Math.exp(-rate * (slope[k] - mean)));
+    const total = w.reduce((sum, share) => sum + share, 0);
+    w = w.map((share) => share / total);
+  }
+  const shares = new Float64Array(a.length);
+  for (const [k, i] of members.entries()) shares[i] = w[k];
+  return shares;
+}
