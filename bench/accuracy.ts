@@ -1,51 +1,66 @@
 // `npm run bench:accuracy`: how good the forecasts are on real series, by the protocol of bench/accuracy/protocol.ts.
-// Prints the table, and writes docs/accuracy.md when run on the project's own samples.
+// Prints the table, and writes docs/accuracy.md when all of the project's own samples were run.
 //
-//   npm run bench:accuracy                     the samples, all series
-//   npm run bench:accuracy -- --data DIR       other series, one CSV file each
-//   npm run bench:accuracy -- --only lake,elect --season 24 --members 4
+//   npm run bench:accuracy                         the samples
+//   npm run bench:accuracy -- --data DIR           other series, one CSV file each (timestamp,value)
+//   npm run bench:accuracy -- --only lake,elect    some of them
+//   more: --season N (steps; default from the timestamps), --members 1,4 (sizes of the ensemble), --paths 100,
+//         --threads 2
 
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { openThreadedEngine } from "../src/engine/threads/threaded-engine.ts";
 import { projectRoot } from "../test/rig/project.ts";
-import { seasonalNaive, trainedModel } from "./accuracy/forecasters.ts";
-import { type Score, scoreForecaster } from "./accuracy/protocol.ts";
-import { readSamples } from "./accuracy/sample-series.ts";
+import { accuracySection, type SeriesScores } from "./accuracy/accuracy-page.ts";
+import { seasonalNaive, serve, trainModels } from "./accuracy/forecasters.ts";
+import { pastOf, scoreForecaster } from "./accuracy/protocol.ts";
+import { readSamples, type SampleSeries } from "./accuracy/sample-series.ts";
+import { toMarkdown } from "./rig/report.ts";
 
 const { values: options } = parseArgs({
   options: {
-    data: { type: "string", default: join(projectRoot, "samples") },
+    data: { type: "string" },
     only: { type: "string" },
     season: { type: "string" },
-    members: { type: "string", default: "6" },
+    members: { type: "string", default: "1,4" },
     paths: { type: "string", default: "100" },
     threads: { type: "string", default: "2" },
   },
 });
+const sizes = options.members.split(",").map(Number);
+const season = options.season === undefined ? null : Number(options.season);
+const samples = readSamples(options.data ?? join(projectRoot, "samples"), season).filter(
+  ({ name }) => options.only === undefined || options.only.split(",").includes(name),
+);
 
-const wanted = options.only?.split(",");
-const samples = readSamples(
-  options.data,
-  options.season === undefined ? null : Number(options.season),
-).filter(({ name }) => wanted === undefined || wanted.includes(name));
 const engine = await openThreadedEngine({ setup: { kind: "simd" }, threads: Number(options.threads) });
-const forecaster = trainedModel(engine, { paths: Number(options.paths), members: Number(options.members) });
-const logs: [number, number][] = [];
+const scores: SeriesScores[] = [];
 for (const series of samples) {
-  const startedMs = performance.now();
-  const naive = await scoreForecaster(series, seasonalNaive);
-  const model = await scoreForecaster(series, forecaster);
-  const seconds = ((performance.now() - startedMs) / 1000).toFixed(0);
-  logs.push([Math.log(model.mase / naive.mase), Math.log(model.crps / naive.crps)]);
-  console.log(
-    `${series.name.padEnd(9)} ${show(naive)}   ${show(model)}   ${(model.mase / naive.mase).toFixed(3)} ${(model.crps / naive.crps).toFixed(3)}  ${seconds} s`,
-  );
+  scores.push(await measure(series));
+  process.stderr.write(`${series.name}: done\n`);
 }
-const mean = (k: 0 | 1) => Math.exp(logs.reduce((sum, row) => sum + row[k], 0) / logs.length).toFixed(3);
-console.log(`geometric mean: MASE ${mean(0)}, CRPS ${mean(1)}`);
 await engine.close();
 
-function show({ mase, crps, coverage80 }: Score): string {
-  return `${mase.toFixed(3)} / ${crps.toFixed(3)} / ${coverage80.toFixed(2)}`;
+const table = toMarkdown(accuracySection(sizes, scores));
+process.stdout.write(`${table}\n`);
+if (options.data === undefined && options.only === undefined && season === null) {
+  const head =
+    "# Accuracy\n\nWritten by `npm run bench:accuracy`; run it again rather than edit this page. The series are those of [samples](../samples/README.md).\n";
+  writeFileSync(join(projectRoot, "docs", "accuracy.md"), `${head}\n${table}`);
+}
+
+async function measure(series: SampleSeries): Promise<SeriesScores> {
+  const naive = await scoreForecaster(series, seasonalNaive);
+  const startedMs = performance.now();
+  const models = await trainModels(engine, pastOf(series), series.season, series.name, sizes);
+  const trainingSeconds = (performance.now() - startedMs) / 1_000;
+  const ours = [];
+  for (const model of models) {
+    ours.push(await scoreForecaster(series, async () => serve(engine, model, Number(options.paths))));
+  }
+  const kilobytes = models.map(({ members }) =>
+    members.reduce((sum, { weights }) => sum + weights.byteLength / 1_000, 0),
+  );
+  return { name: series.name, naive, ours, trainingSeconds, kilobytes };
 }

@@ -1,16 +1,16 @@
-// Who is compared: seasonal-naive, the model a worker would train, and the paper's own form trained as published.
+// Who is compared: seasonal-naive, and models as a worker trains them, of one net and of several.
 
 import type { Engine } from "../../src/engine/engine.ts";
-import type { ForecastNetModel } from "../../src/models/forecastnet/model.ts";
-import { inputLengthOf } from "../../src/models/forecastnet/model.ts";
-import { trainModel } from "../../src/retrain/train-model.ts";
+import { type ForecastNetModel, inputLengthOf } from "../../src/models/forecastnet/model.ts";
+import { candidatesFor } from "../../src/retrain/candidates.ts";
+import { assembleModel, trainCandidates } from "../../src/retrain/train-model.ts";
 import { type FittedForecaster, type Forecaster, levels } from "./protocol.ts";
 
 /** Last season's values, with the quantiles of the errors that this made in the past. */
 export const seasonalNaive: Forecaster = async (past, season) => {
   const errors = past.slice(season).map((value, t) => value - past[t]);
   errors.sort();
-  const quantiles = levels.map((level) => {
+  const errorQuantiles = levels.map((level) => {
     const position = level * (errors.length - 1);
     const below = Math.floor(position);
     const above = Math.min(below + 1, errors.length - 1);
@@ -18,40 +18,39 @@ export const seasonalNaive: Forecaster = async (past, season) => {
   });
   return async (values, origins) =>
     origins.map((origin) => {
-      const lastSeason = values.subarray(origin - season, origin);
-      return quantiles.map((error) => Float64Array.from(lastSeason, (value) => value + error));
+      const point = values.slice(origin - season, origin);
+      return { point, quantiles: errorQuantiles.map((error) => point.map((value) => value + error)) };
     });
 };
 
-/** As a worker trains it. */
-export function trainedModel(
+/** Trains once, and assembles a model of each size from the same candidates. */
+export async function trainModels(
   engine: Engine,
-  options: { readonly paths: number; readonly members: number },
-): Forecaster {
-  return async (past, season, name) => {
-    const result = await trainModel(engine, {
-      key: name,
-      version: "1",
-      task: { horizon: season, season, channels: 1, targets: [0] },
-      history: past,
-      seed: 1,
-      members: options.members,
-    });
-    if (result.outcome !== "trained") {
-      throw new Error(`${name}: ${result.outcome === "failed" ? result.reason : "training was cancelled"}`);
-    }
-    return serve(engine, result.model, options.paths);
-  };
+  history: Float64Array,
+  season: number,
+  name: string,
+  sizes: readonly number[],
+): Promise<readonly ForecastNetModel[]> {
+  const task = { horizon: season, season, channels: 1, targets: [0] };
+  const request = { specs: candidatesFor(task, history.length), history, seed: 1 };
+  const result = await trainCandidates(engine, request);
+  if (result.outcome === "cancelled") throw new Error(`${name}: training was cancelled`);
+  if (result.outcome === "failed") throw new Error(`${name}: ${result.reason}`);
+  return sizes.map((members) => {
+    const assembly = { key: name, version: String(members), members };
+    return assembleModel(request, result.candidates, assembly).model;
+  });
 }
 
-function serve(engine: Engine, model: ForecastNetModel, paths: number): FittedForecaster {
+export function serve(engine: Engine, model: ForecastNetModel, paths: number): FittedForecaster {
   const inputLength = inputLengthOf(model);
+  const median = (levels.length - 1) / 2;
   return async (values, origins) => {
     const tasks = origins.map((origin) => ({ model, window: values.slice(origin - inputLength, origin) }));
     const answers = await engine.forecast(tasks, { paths, levels, keepPaths: false });
     return answers.map((answer) => {
       if (answer instanceof Error) throw answer;
-      return answer.quantiles;
+      return { point: answer.quantiles[median], quantiles: answer.quantiles };
     });
   };
 }

@@ -1,18 +1,26 @@
 // The rules by which forecasters are compared. N points; the test part is the last min(⌊N/10⌋, 1000); origins from
 // its first point every τ/2 steps while τ steps are left. A forecaster is fitted once, on at most 3,000 points
 // before the test part, and at an origin sees only what lies before it. MASE and CRPS are divided by the mean
-// |x_t − x_(t−1)| over all points before the test part; the point forecast is the median.
+// |x_t − x_(t−1)| over all points before the test part.
 
 import { naiveErrorOf, ScoreSheet } from "../../src/models/scores.ts";
 import type { SampleSeries } from "./sample-series.ts";
 
 export const levels = Array.from({ length: 19 }, (_, i) => (i + 1) / 20);
 
-/** Quantiles of the τ steps after each origin: [origin][level][step]. Origins count from the start of `values`. */
+/** The τ steps after one origin. */
+export interface PointAndQuantiles {
+  /** The forecast whose absolute error counts; the median unless the method has a point of its own. */
+  readonly point: Float64Array;
+  /** [level][step] */
+  readonly quantiles: readonly Float64Array[];
+}
+
+/** Origins count from the start of `values`. */
 export type FittedForecaster = (
   values: Float64Array,
   origins: readonly number[],
-) => Promise<readonly (readonly Float64Array[])[]>;
+) => Promise<readonly PointAndQuantiles[]>;
 
 /** Fits on the whole of `past`, which ends where the test part begins. */
 export type Forecaster = (past: Float64Array, season: number, name: string) => Promise<FittedForecaster>;
@@ -27,23 +35,33 @@ const longestPast = 3_000;
 
 export async function scoreForecaster(series: SampleSeries, forecaster: Forecaster): Promise<Score> {
   const { values, season, name } = series;
-  const testFrom = values.length - Math.min(Math.floor(values.length / 10), 1_000);
+  const testFrom = testStart(values);
   const naiveError = naiveErrorOf(values, 0, testFrom);
   if (naiveError === null)
     throw new Error(`${name}: it does not move before its test part; nothing can be scored`);
   const origins: number[] = [];
   for (let o = testFrom; o + season <= values.length; o += season / 2) origins.push(Math.floor(o));
-  const past = values.slice(Math.max(0, testFrom - longestPast), testFrom);
-  const fitted = await forecaster(past, season, name);
+  const fitted = await forecaster(pastOf(series), season, name);
   const forecasts = await fitted(values, origins);
   const sheet = new ScoreSheet(levels);
   origins.forEach((origin, i) => {
     for (let h = 0; h < season; h++) {
       sheet.add(
         values[origin + h],
-        forecasts[i].map((quantiles) => quantiles[h]),
+        forecasts[i].quantiles.map((quantiles) => quantiles[h]),
+        forecasts[i].point[h],
       );
     }
   });
   return { mase: sheet.mase(naiveError), crps: sheet.crps(naiveError), coverage80: sheet.coverage80 };
+}
+
+/** What a forecaster may be fitted on. */
+export function pastOf({ values }: SampleSeries): Float64Array {
+  const end = testStart(values);
+  return values.slice(Math.max(0, end - longestPast), end);
+}
+
+function testStart({ length }: Float64Array): number {
+  return length - Math.min(Math.floor(length / 10), 1_000);
 }

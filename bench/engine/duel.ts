@@ -30,8 +30,11 @@ export type Outcome = {
   readonly difference: number;
 } & ({ readonly perSecond: readonly number[] } | { readonly notRun: string });
 
-/** Sampled outputs feed on one another over the horizon, losses are means over many. */
-const toleranceOf = { forecast: 1e-3, train: 1e-4 } as const;
+/**
+ * Far above rounding, far below a mistake. Sampled outputs feed on one another over the horizon; in training a rectifier
+ * within rounding of zero may fall on either side, and Adam's first steps take the sign of a gradient for its size.
+ */
+export const tolerance = 1e-3;
 
 /** Who needs so many turns for one model is timed once. */
 const turnsOfSlow = 4;
@@ -91,7 +94,7 @@ async function admit(
 ): Promise<Entrant> {
   const { values, timing } = await resultOf(contestant, work, options);
   const difference = differenceOf(values, expected);
-  if (!(difference <= toleranceOf[work.kind])) {
+  if (!(difference <= tolerance)) {
     throw new Error(`its results differ by ${difference.toExponential(1)} from the reference's`);
   }
   const { turnMs } = options;

@@ -4,7 +4,7 @@
 import { ChildTask } from "../rig/child-task.ts";
 import { decimals, type Section, spread, whole } from "../rig/report.ts";
 import type { Bar } from "./bars.ts";
-import { differenceOf } from "./duel.ts";
+import { differenceOf, tolerance } from "./duel.ts";
 import { type EngineAnswer, type EngineQuestion, levels, weightBytes } from "./engine-questions.ts";
 
 export interface FleetOptions {
@@ -18,8 +18,6 @@ export interface FleetReport {
 }
 
 type Subject = ChildTask<EngineQuestion, EngineAnswer>;
-
-const tolerance = 1e-3;
 
 async function openSubject(engine: "simd" | "reference", threads: number, models: number): Promise<Subject> {
   const subject: Subject = new ChildTask(new URL("./engine-subject.js", import.meta.url));
@@ -175,7 +173,7 @@ function times(value: number): string {
 export async function measureEngineMemory({ isQuick }: FleetOptions): Promise<FleetReport> {
   // What an engine keeps at most for all models together is full after the first of these.
   const sizes = isQuick ? [10, 600, 1_000] : [10, 600, 2_600];
-  const shares: { readonly threads: number; readonly first: number; readonly more: number }[] = [];
+  const shares: { readonly threads: number; readonly all: number; readonly more: number }[] = [];
   for (const threads of [1, 2]) {
     const subject = await openSubject("simd", threads, sizes[0]);
     const bytes: number[] = [];
@@ -184,28 +182,28 @@ export async function measureEngineMemory({ isQuick }: FleetOptions): Promise<Fl
       bytes.push((await subject.ask({ kind: "memory" })).residentBytes);
     }
     subject.close();
-    const share = (i: number) => (bytes[i] - bytes[i - 1]) / (sizes[i] - sizes[i - 1]) / weightBytes;
-    shares.push({ threads, first: share(1), more: share(2) });
+    const share = (from: number) => (bytes[2] - bytes[from]) / (sizes[2] - sizes[from]) / weightBytes;
+    shares.push({ threads, all: share(0), more: share(1) });
   }
-  const [first, more] = [sizes[1] - sizes[0], sizes[2] - sizes[1]];
+  const [all, more] = [sizes[2] - sizes[0], sizes[2] - sizes[1]];
   return {
     sections: [
       {
         title: "Memory of a resident model",
         method:
           "By how much resident memory of the whole process grows for every FN model added, after garbage collection; every model was " +
-          `decoded from its bytes and forecast once. Its weights are ${whole(weightBytes)} bytes. The first ones also fill the room of fixed size ` +
-          "that each thread keeps for models in the kernel's own layout.",
+          `decoded from its bytes and forecast once. Its weights are ${whole(weightBytes)} bytes. All of them bear the room of fixed size ` +
+          "that each thread keeps for models in the kernel's own layout, so the figure falls as the fleet grows; the last ones find it full.",
         columns: [
           "threads",
-          `first ${whole(first)}: bytes a model`,
+          `all ${whole(all)}: bytes a model`,
           "to its weights",
-          `${whole(more)} more: bytes a model`,
+          `the last ${whole(more)}: bytes a model`,
           "to its weights",
         ],
         rows: shares.map((share) => [
           String(share.threads),
-          ...[share.first, share.more].flatMap((ofModel) => [
+          ...[share.all, share.more].flatMap((ofModel) => [
             whole(ofModel * weightBytes),
             decimals(2)(ofModel),
           ]),
@@ -213,8 +211,8 @@ export async function measureEngineMemory({ isQuick }: FleetOptions): Promise<Fl
       },
     ],
     bars: shares.map((share) => ({
-      what: `memory of one more model to its weights, ${share.threads} thread${share.threads === 1 ? "" : "s"}`,
-      values: [share.more],
+      what: `memory of a model to its weights, ${share.threads} thread${share.threads === 1 ? "" : "s"}`,
+      values: [share.all],
       atMost: 1.2,
     })),
   };

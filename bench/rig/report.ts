@@ -87,8 +87,9 @@ export function quantile(values: readonly number[], level: number): number {
   return sorted[below] + (sorted[above] - sorted[below]) * (position - below);
 }
 
-/** The median, and the range it comes from. */
+/** The median, and the range it comes from; a single value has none. */
 export function spread(values: readonly number[], show: (value: number) => string): string {
+  if (values.length === 1) return show(values[0]);
   return `${show(median(values))} [${show(Math.min(...values))} … ${show(Math.max(...values))}]`;
 }
 

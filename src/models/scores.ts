@@ -37,9 +37,9 @@ export class ScoreSheet {
     indexOf(levels, 0.9);
   }
 
-  /** Scores one step: the median as point, all quantiles as distribution. */
-  add(actual: number, quantiles: ArrayLike<number>): void {
-    this.#absolute += Math.abs(actual - quantiles[this.#median]);
+  /** Scores one step: all quantiles as distribution, and the median as point unless another is given. */
+  add(actual: number, quantiles: ArrayLike<number>, point = quantiles[this.#median]): void {
+    this.#absolute += Math.abs(actual - point);
     for (let l = 0; l < this.#levels.length; l++) {
       this.#pinball += pinballOf(this.#levels[l], actual, quantiles[l]) / this.#levels.length;
     }

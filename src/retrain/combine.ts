@@ -34,10 +34,34 @@ export function distancesOf(candidates: readonly JudgedForecasts[]): Distances {
 
 /** The shares of at most `most` candidates; all others get none. */
 export function chooseShares(distances: Distances, most: number): Float64Array {
-  const all = Array.from(distances.a.keys());
-  const shares = weigh(distances, all);
-  const kept = all.sort((i, j) => shares[j] - shares[i]).slice(0, most);
-  return kept.length === distances.a.length ? shares : weigh(distances, kept);
+  return weigh(distances, chooseMembers(distances, most));
+}
+
+/** One after the other, each time the one that makes the pool of equal shares best. */
+function chooseMembers({ a, b }: Distances, most: number): readonly number[] {
+  const members: number[] = [];
+  const left = new Set(a.keys());
+  while (members.length < most && left.size > 0) {
+    let best = { crps: Number.POSITIVE_INFINITY, candidate: -1 };
+    for (const candidate of left) {
+      const crps = poolCrps({ a, b }, [...members, candidate]);
+      if (crps < best.crps) best = { crps, candidate };
+    }
+    members.push(best.candidate);
+    left.delete(best.candidate);
+  }
+  return members;
+}
+
+/** CRPS of a pool with equal shares. */
+function poolCrps({ a, b }: Distances, members: readonly number[]): number {
+  const share = 1 / members.length;
+  let crps = 0;
+  for (const i of members) {
+    crps += share * a[i];
+    for (const j of members) crps -= 0.5 * share * share * b[i * a.length + j];
+  }
+  return crps;
 }
 
 function weigh({ a, b }: Distances, members: readonly number[]): Float64Array {

@@ -4,7 +4,6 @@
 import type { Engine } from "../engine/engine.ts";
 import type { ForecastNetModel } from "../models/forecastnet/model.ts";
 import { atomCount, atomLevels, type JudgedForecasts } from "./atoms.ts";
-import type { Task } from "./candidates.ts";
 
 export interface Fold {
   /** The net is trained on steps before this. */
@@ -22,8 +21,14 @@ const wantedOrigins = 60;
 /** Enough to rank candidates by; a served forecast has more. */
 const pathsJudged = 32;
 
-/** `longest` is the longest window of any candidate. */
-export function foldsOf(history: Float64Array, { horizon, channels }: Task, longest: number): Fold[] {
+export interface Reach {
+  readonly horizon: number;
+  readonly channels: number;
+  /** Steps of the longest window of any candidate. */
+  readonly longest: number;
+}
+
+export function foldsOf(history: Float64Array, { horizon, channels, longest }: Reach): Fold[] {
   const steps = history.length / channels;
   return splits.map(([from, to]) => {
     const trainTo = Math.floor(steps * from);

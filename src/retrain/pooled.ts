@@ -7,8 +7,6 @@ import { atomCount, type JudgedForecasts } from "./atoms.ts";
 export const scoreLevels: readonly number[] = Array.from({ length: 19 }, (_, i) => (i + 1) / 20);
 
 const widths = Array.from({ length: 19 }, (_, i) => 0.7 + 0.05 * i);
-/** Half of what validation asks for: it is measured on few origins. */
-const trust = 0.5;
 
 /** Quantiles of the pooled atoms at each point, [point][level]. */
 export function poolQuantiles(
@@ -65,5 +63,5 @@ export function scorePooled(quantiles: readonly Float64Array[], actual: Float64A
 /** The factor by which the mixture is best widened around its middle. */
 export function chooseWidth(quantiles: readonly Float64Array[], actual: Float64Array): number {
   const scores = widths.map((width) => scorePooled(quantiles, actual, width).crps(1));
-  return 1 + trust * (widths[scores.indexOf(Math.min(...scores))] - 1);
+  return widths[scores.indexOf(Math.min(...scores))];
 }

@@ -29,13 +29,14 @@ export type CandidateResult =
 
 const stepsPerEpoch = 25;
 /** In epochs; 0 is the linear start. */
-const checkpoints = [0, 1, 2, 3, 4, 6, 8, 12];
+const checkpoints = [0, 1, 2, 3, 4, 6, 8, 12, 16, 20, 24];
+const lastEpoch = 24;
 
 const fitOptions: Omit<FitOptions, "seed"> = {
   batchSize: 64,
   stepsPerEpoch,
-  maxEpochs: 12,
-  patience: 12,
+  maxEpochs: lastEpoch,
+  patience: lastEpoch,
   learningRates: [3e-3],
   searchEpochs: 1,
   weightDecay: 0.5,
