@@ -55,6 +55,16 @@ async function measure(series: SampleSeries): Promise<SeriesScores> {
   const startedMs = performance.now();
   const models = await trainModels(engine, pastOf(series), series.season, series.name, sizes);
   const trainingSeconds = (performance.now() - startedMs) / 1_000;
+  // As in a worker: a series without a model is served by seasonal-naive.
+  if (models === null) {
+    return {
+      name: series.name,
+      naive,
+      ours: sizes.map(() => naive),
+      trainingSeconds,
+      kilobytes: sizes.map(() => 0),
+    };
+  }
   const ours = [];
   for (const model of models) {
     ours.push(await scoreForecaster(series, async () => serve(engine, model, Number(options.paths))));

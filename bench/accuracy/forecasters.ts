@@ -23,19 +23,22 @@ export const seasonalNaive: Forecaster = async (past, season) => {
     });
 };
 
-/** Trains once, and assembles a model of each size from the same candidates. */
+/** Trains once, and assembles a model of each size from the same candidates. Null where the past is too short. */
 export async function trainModels(
   engine: Engine,
   history: Float64Array,
   season: number,
   name: string,
   sizes: readonly number[],
-): Promise<readonly ForecastNetModel[]> {
+): Promise<readonly ForecastNetModel[] | null> {
   const task = { horizon: season, season, channels: 1, targets: [0] };
   const request = { specs: candidatesFor(task, history.length), history, seed: 1 };
   const result = await trainCandidates(engine, request);
   if (result.outcome === "cancelled") throw new Error(`${name}: training was cancelled`);
-  if (result.outcome === "failed") throw new Error(`${name}: ${result.reason}`);
+  if (result.outcome === "failed") {
+    process.stderr.write(`${name}: no model, seasonal-naive serves: ${result.reason}\n`);
+    return null;
+  }
   return sizes.map((members) => {
     const assembly = { key: name, version: String(members), members };
     return assembleModel(request, result.candidates, assembly).model;

@@ -26,9 +26,11 @@ export function candidatesFor(
   { horizon, season, channels, targets }: Task,
   steps: number,
 ): ForecastNetSpec[] {
+  // The first fold trains on 0.6 of the history; a longer window needs more rows to learn from.
+  const rows = (seasons: number) => 0.6 * steps - seasons * season - horizon;
   const lengths = seasonsSeen
-    .map((seasons) => seasons * season)
-    .filter((inputLength) => inputLength + horizon + 4 * season <= 0.6 * steps);
+    .filter((seasons) => rows(seasons) >= (seasons === 1 ? 2 : 4) * season)
+    .map((seasons) => seasons * season);
   return lengths.flatMap((inputLength) =>
     framings.map((framing) =>
       specOf("FN", horizon, { inputLength, channels, targets, loss: "crps", shortcut: "linear", framing }),

@@ -49,7 +49,7 @@ export const errorTable = {
   },
   ENGINE_FAILED: {
     retryable: false,
-    remedy: "The engine could not start or broke; the message says why. `engine: simd` runs everywhere.",
+    remedy: "The engine could not start or broke; the message says why. `engine.kind: simd` runs everywhere.",
   },
   SHUTDOWN_FORCED: {
     retryable: false,

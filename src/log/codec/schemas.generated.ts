@@ -167,13 +167,13 @@ export interface ModelRecord {
   readonly version: string;
   /** The version this one replaced; null for the first. */
   readonly previousVersion: null | string;
-  /** What the weights mean: the model's spec, as JSON. */
+  /** For people and gates: the specs of the nets that make up the model, as JSON. The model itself carries them in its bytes. */
   readonly spec: string;
-  /** The weights, little-endian, in the layout of the spec. */
+  /** The whole model: specs, scaler, weights and a checksum of its own, in the layout that src/models/forecastnet/model-bytes.ts describes. */
   readonly weights: Buffer;
   /** How one weight is stored. */
   readonly storage: StorageSymbol;
-  /** Checksum of the weights as stored: the algorithm, a colon, lower-case hex; sha256:9f86… */
+  /** Checksum of these bytes: the algorithm, a colon, lower-case hex; sha256:9f86… */
   readonly checksum: string;
   /** How values are scaled before the model sees them. */
   readonly scaler: ScalerRecord;
@@ -669,12 +669,12 @@ export const schemaVersions: Readonly<Record<RecordName, readonly AvroSchema[]>>
         {
           "name": "spec",
           "type": "string",
-          "doc": "What the weights mean: the model's spec, as JSON."
+          "doc": "For people and gates: the specs of the nets that make up the model, as JSON. The model itself carries them in its bytes."
         },
         {
           "name": "weights",
           "type": "bytes",
-          "doc": "The weights, little-endian, in the layout of the spec."
+          "doc": "The whole model: specs, scaler, weights and a checksum of its own, in the layout that src/models/forecastnet/model-bytes.ts describes."
         },
         {
           "name": "storage",
@@ -692,7 +692,7 @@ export const schemaVersions: Readonly<Record<RecordName, readonly AvroSchema[]>>
         {
           "name": "checksum",
           "type": "string",
-          "doc": "Checksum of the weights as stored: the algorithm, a colon, lower-case hex; sha256:9f86…"
+          "doc": "Checksum of these bytes: the algorithm, a colon, lower-case hex; sha256:9f86…"
         },
         {
           "name": "scaler",

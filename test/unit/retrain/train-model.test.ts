@@ -117,6 +117,7 @@ describe("the candidates of a series", () => {
     ];
     assert.deepEqual(lengths(1_000), [8, 16, 32, 64]);
     assert.deepEqual(lengths(100), [8, 16]);
-    assert.deepEqual(lengths(60), []);
+    assert.deepEqual(lengths(60), [8]);
+    assert.deepEqual(lengths(50), []);
   });
 });
