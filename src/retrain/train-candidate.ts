@@ -3,6 +3,7 @@
 
 import type { Engine, FitControl, FitOptions, FitTask } from "../engine/engine.ts";
 import { type FramedHistory, frameHistory, type TrainingSet } from "../models/forecastnet/framing.ts";
+import { initialWeights } from "../models/forecastnet/initial-weights.ts";
 import type { ForecastNetModel, Scaler } from "../models/forecastnet/model.ts";
 import { fitScaler } from "../models/forecastnet/scaler.ts";
 import { sharedPlan } from "../models/forecastnet/shared-plan.ts";
@@ -11,11 +12,14 @@ import { crpsOf, type JudgedForecasts } from "./atoms.ts";
 import { type Fold, joinJudged, judge } from "./folds.ts";
 import { chooseRule, type LinearRule } from "./linear-map.ts";
 import { linearStart } from "./linear-start.ts";
+import { heldOutErrors, noResiduals, residualTable } from "./residuals.ts";
 
 export interface TrainedCandidate {
   readonly spec: ForecastNetSpec;
   /** Trained on the whole history, for the scaler of the whole history. */
   readonly weights: Float32Array;
+  /** Linear outputs only, as a member has them. */
+  readonly residuals: Float32Array | null;
   /** What its twins that had not seen the folds forecast there. */
   readonly judged: JudgedForecasts;
   readonly steps: number;
@@ -92,7 +96,8 @@ function prepare(
   const scaler = fitScaler(history, spec.channels, 0, to, "deviation");
   const rows = frameHistory(spec, scaler, history, { from: 0, to });
   const rule = known ?? chooseRule(plan, rows);
-  return { scaler, rows, rule, start: linearStart(plan, rows, rule, seed) };
+  const start = spec.shortcut === "linear" ? linearStart(plan, rows, rule, seed) : initialWeights(plan, seed);
+  return { scaler, rows, rule, start };
 }
 
 /** The checkpoint that is best on all folds together. */
@@ -104,28 +109,38 @@ async function select(
   twins: readonly Preparation[],
   weightsBy: readonly (readonly Float32Array[])[],
 ): Promise<TrainedCandidate> {
-  let best: { crps: number; checkpoint: number; judged: JudgedForecasts } | null = null;
+  const modelAt = (f: number, checkpoint: number, residuals: Float32Array | null): ForecastNetModel => {
+    const members = [{ spec, weights: weightsBy[f][checkpoint], share: 1, residuals }];
+    return { key: "candidate", version: String(checkpoint), scaler: twins[f].scaler, members, spread: null };
+  };
+  const point = noResiduals(spec);
+  let best: { crps: number; checkpoint: number; parts: readonly JudgedForecasts[] } | null = null;
   for (const checkpoint of checkpoints) {
     const parts: JudgedForecasts[] = [];
     for (const [f, fold] of folds.entries()) {
-      const model = modelOf(spec, twins[f].scaler, weightsBy[f][checkpoint]);
-      parts.push(await judge(engine, model, history, fold));
+      parts.push(await judge(engine, modelAt(f, checkpoint, point), history, fold));
     }
     const crps = parts.reduce((sum, part) => sum + crpsOf(part), 0);
-    if (best === null || crps < best.crps) best = { crps, checkpoint, judged: joinJudged(parts) };
+    if (best === null || crps < best.crps) best = { crps, checkpoint, parts };
   }
-  const { checkpoint, judged } = best as NonNullable<typeof best>;
-  return { spec, weights: weightsBy[folds.length][checkpoint], judged, steps: checkpoint * stepsPerEpoch };
-}
-
-function modelOf(spec: ForecastNetSpec, scaler: Scaler, weights: Float32Array): ForecastNetModel {
-  return {
-    key: "candidate",
-    version: "0",
-    scaler,
-    members: [{ spec, weights, share: 1, residuals: null }],
-    spread: null,
-  };
+  const { checkpoint, parts } = best as NonNullable<typeof best>;
+  const trained = { spec, weights: weightsBy[folds.length][checkpoint], steps: checkpoint * stepsPerEpoch };
+  if (point === null) return { ...trained, residuals: null, judged: joinJudged(parts) };
+  const rows = point.length;
+  const errors: Float32Array[] = [];
+  for (const [f, fold] of folds.entries()) {
+    errors.push(await heldOutErrors(engine, modelAt(f, checkpoint, point), history, fold));
+  }
+  const spreadParts: JudgedForecasts[] = [];
+  for (const [f, fold] of folds.entries()) {
+    // A fold must not be judged by its own errors.
+    const others = residualTable(
+      errors.filter((_, other) => other !== f),
+      rows,
+    );
+    spreadParts.push(await judge(engine, modelAt(f, checkpoint, others), history, fold));
+  }
+  return { ...trained, residuals: residualTable(errors, rows), judged: joinJudged(spreadParts) };
 }
 
 /** About `count` rows, evenly spaced. */

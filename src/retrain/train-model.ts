@@ -120,7 +120,7 @@ export function assembleModel(
       key,
       version,
       scaler: fitScaler(history, channels, 0, steps, "deviation"),
-      members: chosen.map(({ spec, weights, share }) => ({ spec, weights, share, residuals: null })),
+      members: chosen.map(({ spec, weights, share, residuals }) => ({ spec, weights, share, residuals })),
       spread: new Float32Array(targets.length * horizon).fill(width),
     },
     validation: {

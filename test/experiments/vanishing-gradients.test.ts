@@ -61,7 +61,9 @@ async function lossAfterTraining(spec: ForecastNetSpec): Promise<{ before: numbe
     searchEpochs: 1,
     weightDecay: 0,
     shortcutRate: 1,
-    schedule: "constant", stepsPerEpoch: null, keepsEpochs: false,
+    schedule: "constant",
+    stepsPerEpoch: null,
+    keepsEpochs: false,
     criterion: "forced",
   } as const;
   const { loss } = await engine.differentiate(spec, start, rows);

@@ -17,7 +17,8 @@ export interface SimdOptions {
   readonly residentBytes: number;
 }
 
-const defaults: SimdOptions = { residentBytes: 64 * 2 ** 20 };
+/** Enough for a model that is asked for again at once; a fleet of thousands does not fit into any such room. */
+const defaults: SimdOptions = { residentBytes: 16 * 2 ** 20 };
 
 export function createSimdExecutor(module: WebAssembly.Module, options: SimdOptions = defaults): NetExecutor {
   const kernel = instantiateKernel(module);

@@ -1,6 +1,8 @@
 // What the paper's experiments share: its two synthetic series, an engine, and training and scoring as it describes.
+// The nets are the forms of the paper as they are: [0, 1] scaling, no framing, no shortcut, no ensemble.
 //
-// Legend: τ = 20 is the season and the horizon, f = 1/τ.
+// Legend: τ = 20 is the season and the horizon, f = 1/τ. Both series have no noise and repeat: every 100 points the
+// first, every 600 the modulated one.
 
 import type { Engine, FitOptions } from "../../../src/engine/engine.ts";
 import { createInProcessEngine } from "../../../src/engine/in-process-engine.ts";
@@ -8,13 +10,15 @@ import { loadKernel } from "../../../src/engine/simd/kernel.ts";
 import { createSimdExecutor } from "../../../src/engine/simd/simd-executor.ts";
 import { frameHistory } from "../../../src/models/forecastnet/framing.ts";
 import { initialWeights } from "../../../src/models/forecastnet/initial-weights.ts";
-import type { ForecastNetModel } from "../../../src/models/forecastnet/model.ts";
+import type { ForecastNetModel, Scaler } from "../../../src/models/forecastnet/model.ts";
 import { planNet } from "../../../src/models/forecastnet/plan.ts";
 import { fitScaler } from "../../../src/models/forecastnet/scaler.ts";
 import type { ForecastNetSpec } from "../../../src/models/forecastnet/spec.ts";
 
 export const τ = 20;
 const length = 4_320;
+/** The last points of the training part: a whole period of either series. */
+const validationPoints = 600;
 
 /** 2 sin(2πft) + ⅓ sin(2πft/5) */
 export function syntheticSeries(): Float64Array {
@@ -42,68 +46,85 @@ export function testFrom(series: Float64Array): number {
   return Math.floor(series.length * 0.9);
 }
 
-/** Trains with a falling rate, each phase going on from the best weights of the one before. */
+/** First step of every forecast of the test part; its window of 2τ lies inside that part too, as in the paper. */
+export function testOrigins(series: Float64Array): number[] {
+  const first = testFrom(series) + 2 * τ;
+  return Array.from({ length: series.length - τ - first + 1 }, (_, i) => first + i);
+}
+
+/** The training part in the net's units, its tail kept apart for validation. */
+export function frameTrainingPart(spec: ForecastNetSpec, series: Float64Array) {
+  const end = testFrom(series);
+  const validFrom = end - validationPoints;
+  const scaler = fitScaler(series, spec.channels, 0, validFrom);
+  return {
+    scaler,
+    training: frameHistory(spec, scaler, series, { from: 0, to: validFrom }),
+    validation: frameHistory(spec, scaler, series, { from: validFrom, to: end }),
+  };
+}
+
+export type Lesson = Pick<FitOptions, "batchSize" | "maxEpochs"> & {
+  readonly rate: number;
+  readonly seed: number;
+};
+
+/** One run of Adam whose rate falls to zero, from weights drawn from the seed. */
 export async function trainOn(
   engine: Engine,
   series: Float64Array,
   spec: ForecastNetSpec,
-  phases: readonly Partial<FitOptions>[],
+  { batchSize, maxEpochs, rate, seed }: Lesson,
 ): Promise<ForecastNetModel> {
-  const end = testFrom(series);
-  const validFrom = end - 300;
-  const scaler = fitScaler(series, spec.channels, 0, validFrom);
-  const training = frameHistory(spec, scaler, series, { from: 0, to: validFrom });
-  const validation = frameHistory(spec, scaler, series, { from: validFrom, to: end });
-  let weights = initialWeights(planNet(spec), 1);
-  for (const phase of phases) {
-    const options: FitOptions = { ...defaults, ...phase };
-    const [result] = await engine.fit([{ spec, start: weights, training, validation, options }]);
-    if (result.outcome !== "fitted") throw new Error(`training ended as ${result.outcome}`);
-    weights = result.weights;
-  }
-  const steps = spec.horizon * spec.targets.length;
-  const residuals = spec.output === "linear" ? new Float32Array(steps) : null;
-  return {
-    key: "experiment",
-    version: "1",
-    scaler,
-    members: [{ spec, weights, share: 1, residuals }],
-    spread: null,
+  const { scaler, training, validation } = frameTrainingPart(spec, series);
+  const options: FitOptions = {
+    seed,
+    batchSize,
+    maxEpochs,
+    patience: maxEpochs,
+    learningRates: [rate],
+    searchEpochs: 1,
+    weightDecay: 0,
+    shortcutRate: 1,
+    schedule: "cosine",
+    criterion: "free",
   };
+  const start = initialWeights(planNet(spec), seed);
+  const [result] = await engine.fit([{ spec, start, training, validation, options }]);
+  if (result.outcome !== "fitted") throw new Error(`training ended as ${result.outcome}`);
+  return modelOf(spec, scaler, result.weights);
 }
 
-const defaults: FitOptions = {
-  seed: 1,
-  batchSize: 64,
-  maxEpochs: 30,
-  patience: 30,
-  learningRates: [1e-3],
-  searchEpochs: 1,
-  weightDecay: 0,
-  shortcutRate: 1,
-  schedule: "constant", stepsPerEpoch: null, keepsEpochs: false,
-  criterion: "free",
-};
+export function modelOf(spec: ForecastNetSpec, scaler: Scaler, weights: Float32Array): ForecastNetModel {
+  const steps = spec.horizon * spec.targets.length;
+  // Of no weight here: they spread a linear net's forecast, and only means are scored.
+  const residuals = spec.output === "linear" ? new Float32Array(steps) : null;
+  const member = { spec, weights, share: 1, residuals };
+  return { key: "experiment", version: "1", scaler, members: [member], spread: null };
+}
 
-/** Mean absolute error of the mean forecasts at the given origins, over the paper's denominator inside the targets. */
-export async function maseAt(
+/** MASE of the mean forecast (over 100 paths where the output is Gaussian) at each origin. */
+export async function masesAt(
   engine: Engine,
   model: ForecastNetModel,
   series: Float64Array,
   origins: readonly number[],
-): Promise<number> {
+): Promise<number[]> {
   const { inputLength, horizon } = model.members[0].spec;
   const tasks = origins.map((origin) => ({ model, window: series.slice(origin - inputLength, origin) }));
   const answers = await engine.forecast(tasks, { paths: 100, levels: [0.5], keepPaths: false });
-  let sum = 0;
-  for (const [i, answer] of answers.entries()) {
+  return answers.map((answer, i) => {
     if (answer instanceof Error) throw answer;
-    sum += maseOf(answer.mean, series.subarray(origins[i], origins[i] + horizon));
-  }
-  return sum / origins.length;
+    return maseOf(answer.mean, series.subarray(origins[i], origins[i] + horizon));
+  });
 }
 
-export function maseOf(forecast: ArrayLike<number>, actual: Float64Array): number {
+export function meanOf(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / values.length;
+}
+
+/** The paper's form: the naive error in the denominator is that inside the target window. */
+function maseOf(forecast: ArrayLike<number>, actual: Float64Array): number {
   let error = 0;
   let naive = 0;
   for (let h = 0; h < actual.length; h++) {

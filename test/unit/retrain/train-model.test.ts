@@ -2,6 +2,8 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import type { Engine } from "../../../src/engine/engine.ts";
 import { openThreadedEngine } from "../../../src/engine/threads/threaded-engine.ts";
+import { decodeModel, encodeModel } from "../../../src/models/forecastnet/model-bytes.ts";
+import { specOf } from "../../../src/models/forecastnet/spec.ts";
 import { candidatesFor } from "../../../src/retrain/candidates.ts";
 import { assembleModel, trainCandidates } from "../../../src/retrain/train-model.ts";
 import { createRandom } from "../../../src/runtime/random.ts";
@@ -58,6 +60,34 @@ describe("training the model of a series", () => {
     // Step h lies h + 1 after the history; the sine peaks at a quarter of the season.
     assert.equal((260 + peak) % season, season / 4);
   });
+
+  for (const form of ["FN2", "FN"] as const) {
+    test(`trains ${form} as the paper has it, and gives it an honest distribution`, async () => {
+      const history = wanderingSeason(400);
+      const request = { specs: [specOf(form, season)], history, seed: 1 };
+      const result = await trainCandidates(engine, request);
+      assert.ok(result.outcome === "trained");
+      const assembly = { key: "s", version: "1", members: 1 };
+      const { model, validation } = assembleModel(request, result.candidates, assembly);
+      const { residuals } = model.members[0];
+      if (form === "FN") assert.equal(residuals, null);
+      else assert.ok(residuals !== null && residuals.length % season === 0 && residuals[0] < residuals[10]);
+      assert.ok(validation.mase < 0.7, `validation MASE ${validation.mase}`);
+      assert.ok(
+        validation.coverage80 > 0.65 && validation.coverage80 < 0.95,
+        `cover ${validation.coverage80}`,
+      );
+      const decoded = decodeModel(encodeModel(model), "test");
+      const options = { paths: 100, levels: [0.1, 0.5, 0.9], keepPaths: false };
+      const [answer] = await engine.forecast([{ model: decoded, window: history }], options);
+      assert.ok(!(answer instanceof Error));
+      for (let h = 0; h < season; h++) {
+        assert.ok(
+          answer.quantiles[0][h] < answer.quantiles[1][h] && answer.quantiles[1][h] < answer.quantiles[2][h],
+        );
+      }
+    });
+  }
 
   test("gives the same bytes for the same seed", async () => {
     const [one, other] = [await train(wanderingSeason(160)), await train(wanderingSeason(160))];

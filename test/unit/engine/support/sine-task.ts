@@ -28,7 +28,9 @@ export const options: FitOptions = {
   searchEpochs: 3,
   weightDecay: 0,
   shortcutRate: 1,
-  schedule: "constant", stepsPerEpoch: null, keepsEpochs: false,
+  schedule: "constant",
+  stepsPerEpoch: null,
+  keepsEpochs: false,
   criterion: "forced",
 };
 

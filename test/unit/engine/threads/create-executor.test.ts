@@ -28,7 +28,14 @@ const fits: readonly FitTask[] = [1, 2, 3].map((seed) => {
     ...{ spec, start: weights, training: rows, validation: rows },
     options: {
       ...{ seed, batchSize: 16, maxEpochs: 2, patience: 2, learningRates: [0.01], searchEpochs: 1 },
-      ...{ weightDecay: 0, shortcutRate: 1, schedule: "constant", stepsPerEpoch: null, keepsEpochs: false, criterion: "forced" },
+      ...{
+        weightDecay: 0,
+        shortcutRate: 1,
+        schedule: "constant",
+        stepsPerEpoch: null,
+        keepsEpochs: false,
+        criterion: "forced",
+      },
     },
   };
 });

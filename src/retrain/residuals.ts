@@ -1,0 +1,61 @@
+// What a point form gets wrong where it has not been trained: its distribution. A net without σ states no uncertainty of its
+// own, so the errors it made on held-out origins stand around its forecast, step by step, in the net's units.
+
+import type { Engine } from "../engine/engine.ts";
+import { frameWindow } from "../models/forecastnet/framing.ts";
+import type { ForecastNetModel } from "../models/forecastnet/model.ts";
+import type { ForecastNetSpec } from "../models/forecastnet/spec.ts";
+import type { Fold } from "./folds.ts";
+
+/** A table of one error of zero: the point itself. Null for outputs that have a distribution of their own. */
+export function noResiduals({ output, targets, horizon }: ForecastNetSpec): Float32Array | null {
+  return output === "linear" ? new Float32Array(targets.length * horizon) : null;
+}
+
+/** The errors of a model of one linear net at the fold's origins, [target][step][origin], not yet sorted. */
+export async function heldOutErrors(
+  engine: Engine,
+  model: ForecastNetModel,
+  history: Float64Array,
+  { origins }: Fold,
+): Promise<Float32Array> {
+  const { spec } = model.members[0];
+  const { inputLength, channels, targets, horizon } = spec;
+  const windows = origins.map((origin) =>
+    history.slice((origin - inputLength) * channels, origin * channels),
+  );
+  const answers = await engine.forecast(
+    windows.map((window) => ({ model, window })),
+    { paths: 1, levels: [0.5], keepPaths: false },
+  );
+  engine.release(model);
+  const errors = new Float32Array(targets.length * horizon * origins.length);
+  for (const [i, answer] of answers.entries()) {
+    if (answer instanceof Error) throw answer;
+    const { scale } = frameWindow(spec, model.scaler, windows[i]);
+    for (const [t, target] of targets.entries()) {
+      for (let h = 0; h < horizon; h++) {
+        const row = t * horizon + h;
+        const actual = history[(origins[i] + h) * channels + target];
+        errors[row * origins.length + i] = (actual - answer.mean[row]) / scale[t];
+      }
+    }
+  }
+  return errors;
+}
+
+/** The tables of several folds as one, each step's errors ascending. */
+export function residualTable(folds: readonly Float32Array[], rows: number): Float32Array {
+  const perRow = folds.map(({ length }) => length / rows);
+  const total = perRow.reduce((sum, count) => sum + count, 0);
+  const table = new Float32Array(rows * total);
+  for (let row = 0; row < rows; row++) {
+    let at = row * total;
+    for (const [f, errors] of folds.entries()) {
+      table.set(errors.subarray(row * perRow[f], (row + 1) * perRow[f]), at);
+      at += perRow[f];
+    }
+    table.subarray(row * total, (row + 1) * total).sort();
+  }
+  return table;
+}
