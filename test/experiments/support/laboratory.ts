@@ -83,6 +83,8 @@ export async function trainOn(
     maxEpochs,
     patience: maxEpochs,
     learningRates: [rate],
+    stepsPerEpoch: null,
+    keepsEpochs: false,
     searchEpochs: 1,
     weightDecay: 0,
     shortcutRate: 1,

@@ -27,7 +27,9 @@ export async function trainSharedCell(
   const { scaler, training } = frameTrainingPart(spec, series);
   const homes = homesOf(plan);
   const weights = initialWeights(plan, seed);
-  const spread = () => weights.forEach((_, i) => (weights[i] = weights[homes[i]]));
+  const spread = () => {
+    for (let i = 0; i < weights.length; i++) weights[i] = weights[homes[i]];
+  };
   const random = createRandom(seed);
   const [g, m, v] = [0, 1, 2].map(() => new Float64Array(plan.weightCount));
   const steps = maxEpochs * Math.ceil(training.count / batchSize);

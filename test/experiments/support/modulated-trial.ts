@@ -1,0 +1,24 @@
+// One trial on the paper's amplitude-modulated series: a trained net's MASE over the whole test part, and from the four
+// windows of the paper's figure.
+
+import type { Engine } from "../../../src/engine/engine.ts";
+import type { ForecastNetModel } from "../../../src/models/forecastnet/model.ts";
+import { masesAt, meanOf, modulatedSeries, testFrom, testOrigins, τ } from "./laboratory.ts";
+
+export const series = modulatedSeries();
+
+/** Where the windows of the figure start, in steps of the test part. */
+const starts = [0, 50, 150, 200];
+
+export async function scoreOf(
+  engine: Engine,
+  name: string,
+  model: ForecastNetModel,
+): Promise<{ readonly mean: number; readonly worst: number }> {
+  const origins = starts.map((start) => testFrom(series) + start + 2 * τ);
+  const mean = meanOf(await masesAt(engine, model, series, testOrigins(series)));
+  const figure = await masesAt(engine, model, series, origins);
+  const shown = figure.map((mase) => mase.toFixed(3)).join(", ");
+  console.log(`${name}: MASE ${mean.toFixed(4)}; from windows at ${starts.join(", ")}: ${shown}`);
+  return { mean, worst: Math.max(...figure) };
+}
