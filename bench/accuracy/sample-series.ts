@@ -41,9 +41,13 @@ function readSample(path: string, season: number | null): SampleSeries {
   const timesMs: number[] = [];
   const values = Float64Array.from(rows, (row, i) => {
     const [time, value] = row.split(",");
-    const timeMs = Date.parse(/^\d{4}-\d{2}$/.test(time) ? `${time}-01` : time.replace(" ", "T"));
-    if (Number.isNaN(timeMs))
-      throw new Error(`${path}:${i + 2}: "${time}" is not a time; write it as ISO 8601`);
+    // A bare number would be read as some year or month.
+    const isDate = /^\d{4}-\d{2}/.test(time);
+    const timeMs = isDate
+      ? Date.parse(/^\d{4}-\d{2}$/.test(time) ? `${time}-01` : time.replace(" ", "T"))
+      : Number.NaN;
+    if (Number.isNaN(timeMs) && season === null)
+      throw new Error(`${path}:${i + 2}: "${time}" is not a time; write it as ISO 8601, or give --season`);
     if (value === undefined || value.trim() === "" || !Number.isFinite(Number(value))) {
       throw new Error(`${path}:${i + 2}: "${value}" is not a number; fill gaps before measuring`);
     }
