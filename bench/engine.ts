@@ -20,7 +20,14 @@ import {
   measureEngineMemory,
   measureThreads,
 } from "./engine/engine-fleet.ts";
-import { convPlan, densePlan, forecastWork, openFolder, trainingWork } from "./engine/works.ts";
+import {
+  convPlan,
+  densePlan,
+  forecastWork,
+  openFolder,
+  paperConvPlan,
+  trainingWork,
+} from "./engine/works.ts";
 import { describeMachine, type Section, toMarkdown, writePart } from "./rig/report.ts";
 
 const { values: flags } = parseArgs({
@@ -69,6 +76,7 @@ async function measureExecutors(): Promise<void> {
   const works = [
     { name: "FN forecast", models: 64, comparedModels: 8, make: forecasts(densePlan) },
     { name: "cFN forecast", models: 4, comparedModels: 1, make: forecasts(convPlan) },
+    { name: "paper's cFN forecast", models: 4, comparedModels: 1, make: forecasts(paperConvPlan) },
     { name: "FN step, batch 64", models: 16, comparedModels: 2, make: steps(densePlan, 64) },
     { name: "FN step, batch 16", models: 16, comparedModels: 2, make: steps(densePlan, 16) },
     { name: "cFN step, batch 64", models: 4, comparedModels: 1, make: steps(convPlan, 64) },

@@ -1,6 +1,6 @@
 // How many floating-point operations a work needs at least; a multiplication and an addition count as two. What a
-// kernel computes beyond that (padded lanes, work done twice) earns it nothing. Activations, draws, losses and Adam
-// are left out: what is counted is what a matrix product would be counted for.
+// kernel computes beyond that (padded lanes, work done twice) earns it nothing. Activations, pools, draws, losses and
+// Adam are left out: what is counted is what a matrix product would be counted for.
 
 import { type ConvLayer, outputLengthOf } from "../../src/models/forecastnet/layers.ts";
 import type { CellPlan, NetPlan } from "../../src/models/forecastnet/plan.ts";
@@ -22,13 +22,19 @@ function forecastOf(plan: NetPlan, cell: CellPlan, h: number, paths: number): nu
   // The first cell sees nothing but the window.
   if (h === 0) return chainOf(cell).reduce((sum, all) => sum + all, heads);
   let operations = paths * heads;
-  // Inputs of a layer, from its beginning, that depend on the window alone.
+  // Positions of a layer's input, from its beginning, that depend on the window alone, and numbers a position.
   let fixed = plan.windowSize;
+  let width = 1;
   for (const layer of cell.layers) {
-    if (layer.kind === "pool") throw new Error("the arithmetic of pools is not counted here");
+    if (layer.kind === "pool") {
+      // Stride one, as in the paper: a mean reaches size − 1 positions on.
+      fixed = Math.max(0, fixed - (layer.size - 1));
+      continue;
+    }
     if (layer.kind === "dense") {
-      operations += 2 * layer.outputs * (fixed + paths * (layer.inputs - fixed));
+      operations += 2 * layer.outputs * (fixed * width + paths * (layer.inputs - fixed * width));
       fixed = 0;
+      width = 1;
       continue;
     }
     const length = outputLengthOf(layer);
@@ -36,8 +42,7 @@ function forecastOf(plan: NetPlan, cell: CellPlan, h: number, paths: number): nu
     const alike = Math.max(0, Math.min(length, fixed - (layer.kernel - 1 - layer.padding)));
     operations += perPosition(layer) * (alike + paths * (length - alike));
     fixed = alike;
-    const next = cell.layers[cell.layers.indexOf(layer) + 1];
-    if (next?.kind === "dense") fixed = alike * layer.filters;
+    width = layer.filters;
   }
   return operations;
 }
@@ -55,7 +60,7 @@ function trainingOf(cell: CellPlan, h: number): number {
 
 function chainOf({ layers }: CellPlan): readonly number[] {
   return layers.map((layer) => {
-    if (layer.kind === "pool") throw new Error("the arithmetic of pools is not counted here");
+    if (layer.kind === "pool") return 0;
     if (layer.kind === "dense") return 2 * layer.inputs * layer.outputs;
     return perPosition(layer) * outputLengthOf(layer);
   });

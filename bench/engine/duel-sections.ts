@@ -33,6 +33,7 @@ const askedRatios: readonly (readonly [work: string, rival: string, atLeast: num
   ["FN forecast", titles.published, 15],
   ["FN forecast", titles.stacked, 1.5],
   ["cFN forecast", titles.published, 5],
+  ["paper's cFN forecast", titles.published, 5],
   ["FN step, batch 64", titles.published, 8],
   ["FN step, batch 16", titles.published, 20],
   ["cFN step, batch 64", titles.published, 1.5],
@@ -65,7 +66,7 @@ function ratesSection(report: DuelReport): Section {
   return {
     title: "Per second of one core",
     method:
-      "ForecastNet with τ 24, 48 inputs, hidden 24; FN has dense cells, cFN the convolutional cell of the authors' code. A forecast is " +
+      "ForecastNet with τ 24, 48 inputs, hidden 24; FN has dense cells, cFN the convolutional cell of the authors' code, the paper's cFN kernels of two with average pools. A forecast is " +
       "100 sample paths of one model; a step is forward, loss, backward and Adam of one model on one minibatch. Every model has weights " +
       "and data of its own; everyone gets as many of them at once as makes it fastest. First everyone's results were compared with the " +
       `reference's, as told below. Then they were timed in turns, ${rounds} rounds, each in a process of its own ` +

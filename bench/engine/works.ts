@@ -29,6 +29,7 @@ const authorsConvCell: CellSpec = {
 
 export const densePlan: NetPlan = planNet(specOf("FN", horizon));
 export const convPlan: NetPlan = planNet(specOf("cFN", horizon, { cell: authorsConvCell }));
+export const paperConvPlan: NetPlan = planNet(specOf("cFN", horizon));
 
 /** A folder that goes with the process. */
 export function openFolder(): string {

@@ -52,13 +52,19 @@ class DenseNet(nn.Module):
 class ConvNet(nn.Module):
     """Two convolutions over the one-channel concatenation, then one dense layer."""
 
+    kernels = (5, 3)
+    paddings = (2, 1)
+
     def __init__(self, window, hidden, horizon):
         super().__init__()
         self.horizon = horizon
         lengths = [window] + [window + hidden + 1] * (horizon - 1)
-        self.first = nn.ModuleList([nn.Conv1d(1, hidden, kernel_size=5, padding=2) for _ in lengths])
-        self.second = nn.ModuleList([nn.Conv1d(hidden, hidden, kernel_size=3, padding=1) for _ in lengths])
-        self.flat = nn.ModuleList([nn.Linear(hidden * length, hidden) for length in lengths])
+        convolution = lambda channels, i: nn.Conv1d(
+            channels, hidden, kernel_size=self.kernels[i], padding=self.paddings[i]
+        )
+        self.first = nn.ModuleList([convolution(1, 0) for _ in lengths])
+        self.second = nn.ModuleList([convolution(hidden, 1) for _ in lengths])
+        self.flat = nn.ModuleList([nn.Linear(hidden * self.flattened(length), hidden) for length in lengths])
         self.mean = nn.ModuleList([nn.Linear(hidden, 1) for _ in lengths])
         self.deviation = nn.ModuleList([nn.Linear(hidden, 1) for _ in lengths])
 
@@ -72,8 +78,8 @@ class ConvNet(nn.Module):
         deviations = torch.zeros((self.horizon, rows, 1))
         x = window.unsqueeze(dim=1)
         for h in range(self.horizon):
-            hidden = F.relu(self.first[h](x))
-            hidden = F.relu(self.second[h](hidden))
+            hidden = self.pooled(F.relu(self.first[h](x)))
+            hidden = self.pooled(F.relu(self.second[h](hidden)))
             hidden = F.relu(self.flat[h](hidden.reshape((rows, -1))))
             mean = self.mean[h](hidden)
             deviation = F.softplus(self.deviation[h](hidden))
@@ -85,6 +91,27 @@ class ConvNet(nn.Module):
         return samples, means, deviations
 
 
+    def flattened(self, length):
+        """Positions that reach the dense layer."""
+        return length
+
+    def pooled(self, hidden):
+        return hidden
+
+
+class PaperConvNet(ConvNet):
+    """The cell as the paper describes it: kernels of two, each followed by an average over two neighbours."""
+
+    kernels = (2, 2)
+    paddings = (0, 0)
+
+    def flattened(self, length):
+        return length - 4
+
+    def pooled(self, hidden):
+        return F.avg_pool1d(hidden, kernel_size=2, stride=1)
+
+
 def gaussian_loss(targets, mean, deviation):
     return torch.mean(torch.log(deviation) + 0.5 * ((targets - mean) ** 2 / deviation**2))
 
@@ -92,19 +119,23 @@ def gaussian_loss(targets, mean, deviation):
 class Nets:
     """Makes modules of the published structure and puts the weights of a work in them."""
 
-    def __init__(self, dense, conv, loss):
-        self.create = {"dense": dense, "conv": conv}
+    def __init__(self, dense, conv, paper_conv, loss):
+        self.create = {"dense": dense, "conv": conv, "pooled conv": paper_conv}
         self.loss = loss
 
     def make(self, plan, weights):
         return [self.filled(plan, flat) for flat in weights]
 
     def filled(self, plan, flat):
-        kind = plan["cells"][0]["layers"][0]["kind"]
+        kinds = [layer["kind"] for layer in plan["cells"][0]["layers"]]
+        kind = "pooled conv" if "pool" in kinds else kinds[0]
+        if self.create[kind] is None:
+            raise ValueError("the authors' code has no pooling cell")
         net, lists = self.create[kind](plan["windowSize"], plan["cells"][0]["outputs"], len(plan["cells"]))
         with torch.no_grad():
             for h, cell in enumerate(plan["cells"]):
-                for modules, layer in zip(lists, [*cell["layers"], cell["mean"], cell["deviation"]], strict=True):
+                weighted = [layer for layer in cell["layers"] if layer["kind"] != "pool"]
+                for modules, layer in zip(lists, [*weighted, cell["mean"], cell["deviation"]], strict=True):
                     put(modules[h], flat, layer)
         return net
 
@@ -123,7 +154,7 @@ def restated(kind):
     return create
 
 
-published_nets = Nets(restated(DenseNet), restated(ConvNet), gaussian_loss)
+published_nets = Nets(restated(DenseNet), restated(ConvNet), restated(PaperConvNet), gaussian_loss)
 
 
 def authors_nets(checkout):
@@ -145,5 +176,6 @@ def authors_nets(checkout):
     return Nets(
         create(dense, ["hidden_layer1", "hidden_layer2", *outputs]),
         create(conv, ["conv_layer1", "conv_layer2", "flatten_layer", *outputs]),
+        None,
         loss,
     )

@@ -29,6 +29,8 @@ class StackedNet:
             self.cells.append([*layers, (weights_of_both, biases_of_both, None)])
 
     def placed(self, layer, weights):
+        if layer["kind"] == "pool":
+            return None, None, layer["size"]
         w = weights[:, layer["weightsAt"] : layer["biasesAt"]]
         if layer["kind"] == "dense":
             b = weights[:, layer["biasesAt"] : layer["biasesAt"] + layer["outputs"]]
@@ -39,7 +41,7 @@ class StackedNet:
         return copied(w), copied(b.reshape(-1)), layer["padding"]
 
     def require_gradients(self):
-        parameters = [tensor for cell in self.cells for w, b, _ in cell for tensor in (w, b)]
+        parameters = [tensor for cell in self.cells for w, b, _ in cell if w is not None for tensor in (w, b)]
         for parameter in parameters:
             parameter.requires_grad_()
         return parameters
@@ -48,7 +50,9 @@ class StackedNet:
         """The cell's output, and its mean and deviation [M, R, 1]."""
         *layers, (head_weights, head_biases, _) = self.cells[h]
         for w, b, padding in layers:
-            if padding is None:
+            if w is None:
+                x = self.pool(x, padding)
+            elif padding is None:
                 if x.dim() == 4:
                     x = x.reshape(self.models, x.shape[1], -1)
                 x = torch.relu(torch.baddbmm(b, x, w))
@@ -62,6 +66,12 @@ class StackedNet:
         x = x.transpose(0, 1).reshape(rows, -1, x.shape[-1])
         y = torch.relu(F.conv1d(x, w, b, padding=padding, groups=self.models))
         return y.reshape(rows, self.models, -1, y.shape[-1]).transpose(0, 1)
+
+    def pool(self, x, size):
+        """Averages of neighbours, stride one: [M, R, filters, length]."""
+        flat = x.reshape(-1, x.shape[-2], x.shape[-1])
+        y = F.avg_pool1d(flat, kernel_size=size, stride=1)
+        return y.reshape(*x.shape[:-1], y.shape[-1])
 
     def outputs(self, hidden, weights, biases):
         both = torch.baddbmm(biases, hidden, weights)
