@@ -32,20 +32,6 @@ export function checkOptions({ paths, levels }: ForecastOptions): void {
   }
 }
 
-/** Refuses to ask a model for more steps, or for other channels, than it was made for. */
-export function requireShape(
-  model: ForecastNetModel,
-  { horizon, channels }: { readonly horizon: number; readonly channels: number },
-): void {
-  const { spec } = model.members[0];
-  if (horizon > spec.horizon) {
-    throw unfit(model, "horizon", `is ${spec.horizon}; expected are the ${horizon} steps asked for, or more`);
-  }
-  if (channels !== spec.channels) {
-    throw unfit(model, "channels", `is ${spec.channels}; expected are the series' ${channels}`);
-  }
-}
-
 /** A model that was read from bytes has passed all of this; one put together in memory has not. */
 export function checkMember(model: ForecastNetModel, member: Member, plan: NetPlan): void {
   const { spec, weights, residuals } = member;

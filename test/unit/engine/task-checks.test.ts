@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { forecastModels } from "../../../src/engine/forecast-model.ts";
 import { createReferenceExecutor } from "../../../src/engine/reference/reference-executor.ts";
-import { requireShape } from "../../../src/engine/task-checks.ts";
 import type { ForecastNetModel } from "../../../src/models/forecastnet/model.ts";
 import { specOf } from "../../../src/models/forecastnet/spec.ts";
 import { ForecastnetError } from "../../../src/runtime/errors.ts";
@@ -95,16 +94,4 @@ describe("what does not fit", () => {
       });
     });
   }
-});
-
-test("a model is not asked for more steps or other channels than it has", () => {
-  const model = modelOf([memberOf(spec)]);
-  assert.doesNotThrow(() => requireShape(model, { horizon: 2, channels: 1 }));
-  assert.throws(() => requireShape(model, { horizon: 4, channels: 1 }), {
-    code: "MODEL_UNFIT",
-    message: "model pump@v3: horizon is 3; expected are the 4 steps asked for, or more",
-  });
-  assert.throws(() => requireShape(model, { horizon: 3, channels: 2 }), {
-    message: "model pump@v3: channels is 1; expected are the series' 2",
-  });
 });
