@@ -63,7 +63,8 @@ function createScale(values: readonly number[], rows: number): (value: number) =
   const most = rows === 1 ? 8 : 8 * rows - margin;
   return (value) => {
     if (!Number.isFinite(value)) return 0;
-    const isFlat = range === 0 || range === Number.POSITIVE_INFINITY; // too wide for a double: no scale either
+    // Nothing to scale by, or too wide for a double, gives no scale either.
+    const isFlat = !(range > 0 && range < Number.POSITIVE_INFINITY);
     return isFlat ? most / 2 : 1 + Math.round(((value - least) / range) * (most - 1));
   };
 }

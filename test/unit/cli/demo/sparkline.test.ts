@@ -53,6 +53,11 @@ describe("sparkline", () => {
     assert.deepEqual(lower[4], { text: "▄", ink: "forecast", ground: "band" });
   });
 
+  test("draws a median that stands alone, without an interval to scale by", () => {
+    const outlook = [{ low: Number.NaN, median: 3, high: Number.NaN }];
+    assert.deepEqual(draw([], outlook, { ...oneRow, columns: 0, ahead: 1 }), ["┊▄"]);
+  });
+
   test("always has the size asked for", () => {
     const value = fc.oneof(fc.double(), fc.constant(Number.NaN), fc.constant(3));
     const outlook = fc.array(fc.record({ low: value, median: value, high: value }), { maxLength: 30 });
