@@ -4,18 +4,13 @@ import type { Engine } from "../../src/engine/engine.ts";
 import { type ForecastNetModel, inputLengthOf } from "../../src/models/forecastnet/model.ts";
 import { candidatesFor } from "../../src/retrain/candidates.ts";
 import { assembleModel, trainCandidates } from "../../src/retrain/train-model.ts";
+import { quantile } from "../rig/report.ts";
 import { type FittedForecaster, type Forecaster, levels } from "./protocol.ts";
 
 /** Last season's values, with the quantiles of the errors that this made in the past. */
 export const seasonalNaive: Forecaster = async (past, season) => {
-  const errors = past.slice(season).map((value, t) => value - past[t]);
-  errors.sort();
-  const errorQuantiles = levels.map((level) => {
-    const position = level * (errors.length - 1);
-    const below = Math.floor(position);
-    const above = Math.min(below + 1, errors.length - 1);
-    return errors[below] + (position - below) * (errors[above] - errors[below]);
-  });
+  const errors = Array.from(past.subarray(season), (value, t) => value - past[t]);
+  const errorQuantiles = levels.map((level) => quantile(errors, level));
   return async (values, origins) =>
     origins.map((origin) => {
       const point = values.slice(origin - season, origin);

@@ -4,6 +4,7 @@
 import { setImmediate } from "node:timers/promises";
 import { avroCodec } from "../log/codec/avro.ts";
 import type { StoredRecord } from "../log/log.ts";
+import { newestByKey } from "../log/newest-by-key.ts";
 import { ForecastnetError } from "../runtime/errors.ts";
 import type { ModelStore, Refusal } from "./model-store.ts";
 
@@ -16,20 +17,11 @@ export async function restoreModels(
   store: ModelStore,
   changelog: AsyncIterable<readonly StoredRecord[]>,
 ): Promise<readonly Refusal[]> {
-  // A compacted topic may still hold older values of a key.
-  const newestByKey = new Map<string, Buffer>();
-  for await (const records of changelog) {
-    for (const { key, value } of records) {
-      if (key === null) continue;
-      const name = key.toString();
-      if (value === null) newestByKey.delete(name);
-      else newestByKey.set(name, value);
-    }
-  }
+  const valueByKey = await newestByKey(changelog);
   const refusals: Refusal[] = [];
   let read = 0;
-  for (const [key, value] of newestByKey) {
-    newestByKey.delete(key); // The bytes of a large fleet's models need not be held twice.
+  for (const [key, value] of valueByKey) {
+    valueByKey.delete(key); // The bytes of a large fleet's models need not be held twice.
     const refusal = putStored(store, key, value);
     if (refusal !== null) refusals.push(refusal);
     if (++read % MODELS_PER_TURN === 0) await setImmediate();

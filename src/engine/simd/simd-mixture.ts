@@ -2,7 +2,12 @@
 // models/forecastnet/mixture.ts. Moments are taken in double precision; the kernel sees each mixture in units of its
 // own standard deviation around its own mean, so that single precision is enough at any level of the series.
 
-import type { MixtureSummary, Mixtures, Summarise } from "../../models/forecastnet/mixture.ts";
+import {
+  type MixtureSummary,
+  type Mixtures,
+  type Summarise,
+  summariseMoments,
+} from "../../models/forecastnet/mixture.ts";
 import { normalQuantile } from "../../models/normal.ts";
 import { Heap } from "./heap.ts";
 import { instantiateKernel, type Kernel } from "./kernel.ts";
@@ -97,30 +102,4 @@ class MixtureSolver {
       this.#tableRoom = levels;
     }
   }
-}
-
-/** Fills mean and deviation of a row; true when all its components are the same. */
-function summariseMoments(
-  { mean, deviation, components }: Mixtures,
-  row: number,
-  into: MixtureSummary,
-): boolean {
-  const at = row * components;
-  const firstMean = mean[at];
-  const firstDeviation = deviation[at];
-  let isSame = true;
-  let sum = 0;
-  // Distances to the first mean, not the means: a small spread around a large level would drown in rounding.
-  let squares = 0;
-  for (let i = at; i < at + components; i++) {
-    const distance = mean[i] - firstMean;
-    if (distance !== 0 || deviation[i] !== firstDeviation) isSame = false;
-    sum += distance;
-    squares += distance * distance + deviation[i] * deviation[i];
-  }
-  const shift = sum / components;
-  into.mean[row] = firstMean + shift;
-  const variance = isSame ? firstDeviation * firstDeviation : squares / components - shift * shift;
-  into.standardDeviation[row] = Math.sqrt(Math.max(0, variance));
-  return isSame;
 }

@@ -161,7 +161,7 @@ export const summariseMixtures: Summarise = (mixtures, levels, into) => {
 };
 
 /** Fills mean and deviation of a row; true when all its components are the same. */
-function summariseMoments(
+export function summariseMoments(
   { mean, deviation, components }: Mixtures,
   row: number,
   into: MixtureSummary,

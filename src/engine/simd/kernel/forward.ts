@@ -34,8 +34,8 @@ import { splat } from "./vector-math";
 
 /**
  * Columns that follow each other, over rows of lanes: dense layers, one block after the other, and convolutions of
- * one channel, one position after the other. A loop for these alone, though the general one could do it: with little
- * else to keep in registers a tile of 24 columns takes 15 % less time.
+ * one channel, one position after the other. A loop for these alone, though the general one could do it: there is little
+ * else to keep in registers, so that nothing is spilled.
  */
 function plainQuads(op: usize, base: usize, xs: usize, xStep: usize, ys: usize, yStep: usize, count: i32): void {
   const quads = field(op, atOutputs) >> 2;
