@@ -12,6 +12,11 @@
 //   tier         who made the forecast: a cold baseline, the series' own model, or its cohort's model
 //   partition    the unit of ownership: partition number p of every input topic, with its state
 //   lane         the one pipeline that works through one owned partition
+//   champion     the model that serves; a challenger is one that wants its place
+//   gate         the judgement of challengers on a tail of the history that none of them saw
+//   drift        live scores that say the champion is stale
+//   probation    the first steps of a promoted model, after which its predecessor may be put back
+//   cohort       several series that share one model
 //   settle       commit a batch's results, its state and its input offsets in one transaction
 
 /** One measurement of one series. */
@@ -25,6 +30,9 @@ export interface Observation {
 
 /** How a gap of missing slots is closed before a model sees the window. */
 export type GapPolicy = "seasonal" | "linear" | "hold" | "none";
+
+/** "auto": the product's own nets; otherwise a form of the paper as it stands. */
+export type ModelForm = "auto" | "FN" | "cFN" | "FN2" | "cFN2";
 
 /** What the configuration says about one series, after its overrides by pattern. */
 export interface SeriesSettings {
@@ -42,6 +50,13 @@ export interface SeriesSettings {
   readonly gapPolicy: GapPolicy;
   /** The longest run of missing slots that is filled. */
   readonly gapMax: number;
+  /** The series that share this name share a model; empty for a model of its own. */
+  readonly cohort: string;
+  readonly form: ModelForm;
+  /** The model is stale when its rolling MASE exceeds this many times the one it validated with. */
+  readonly driftRatio: number;
+  /** And when it exceeds this; 0 for no such bound. */
+  readonly driftBound: number;
 }
 
 /** The recent past of one series at one origin: immutable, safe to hand to another thread. */
@@ -51,6 +66,10 @@ export interface Window {
   /** The grid in force, never "auto". */
   readonly interval: string;
   readonly originMs: number;
+  /** Grid index of the origin. */
+  readonly originSlot: number;
+  /** How many of the batch's placements came before the window was taken. */
+  readonly placedBefore: number;
   /** Times of the τ steps ahead. */
   readonly stepTimesMs: readonly number[];
   readonly channels: number;
@@ -105,6 +124,45 @@ export interface Forecast {
   readonly filledShare: number;
   readonly freshSteps: number;
   readonly skippedOrigins: number;
+  /** Null when the quantiles are as the method gave them. */
+  readonly calibration: Calibration | null;
+  /** Null until forecasts have matured. */
+  readonly scores: LiveScores | null;
+}
+
+/** A forecast as its method gave it, with the window it was made from. */
+export interface Made {
+  readonly window: Window;
+  readonly forecast: Forecast;
+}
+
+/** An observation that found its slot, as the scores of earlier forecasts hear of it. */
+export interface Placement {
+  readonly seriesId: string;
+  readonly slot: number;
+  readonly timeMs: number;
+  readonly values: readonly number[];
+  /** What the slot held before; null when it was empty. */
+  readonly replaced: readonly number[] | null;
+}
+
+/** How the quantiles of a forecast were corrected. */
+export interface Calibration {
+  readonly method: string;
+  /** Matured steps learnt from. */
+  readonly scoredSteps: number;
+  /** As they were before; empty unless their publication is configured. */
+  readonly rawQuantiles: readonly Quantile[];
+}
+
+/** How the series' forecasts have done of late. */
+export interface LiveScores {
+  readonly mase: number;
+  /** In units of the series. */
+  readonly crps: number;
+  /** Of each central interval, narrowest first. */
+  readonly coverage: readonly { readonly stated: number; readonly observed: number }[];
+  readonly scoredSteps: number;
 }
 
 /** Why an input record was set aside instead of being read. */
@@ -117,7 +175,9 @@ export type DeadLetterReason =
   | "future-time"
   | "bad-value"
   | "wrong-channels"
-  | "oversized";
+  | "oversized"
+  | "bad-request"
+  | "poisoned-request";
 
 /** A record bound for a topic. The partition is always chosen by us, never by hashing the key again. */
 export interface Outgoing {
@@ -134,6 +194,8 @@ export interface Batch<T> {
   readonly items: readonly T[];
   /** Written in the same transaction as the input offsets: dead letters, state, forecasts. */
   readonly records: readonly Outgoing[];
+  /** What found its slot, in order of arrival; empty before the window stage. */
+  readonly placements: readonly Placement[];
   /** When the newest input record of the batch reached the log, in wall-clock milliseconds. */
   readonly arrivedMs: number;
   /** True when the input lies far enough behind that only each series' newest origin is worth a forecast. */

@@ -10,6 +10,10 @@ export const errorTable = {
     retryable: false,
     remedy: "Create the topic, or set kafka.createTopics so that the worker creates its own.",
   },
+  TOPIC_AWAITED: {
+    retryable: true,
+    remedy: "Start a worker of the same fleet: it creates the topics. The trainer keeps trying.",
+  },
   TOPIC_UNFIT: {
     retryable: false,
     remedy: "Change the topic's partition count or settings to what the message asks for.",

@@ -2,72 +2,20 @@
 // groups of verbs, not metrics; no label ever holds a series id.
 
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import type {
+  EngineFacts,
+  LiveMetrics,
+  Metrics,
+  ModelMetrics,
+  RetrainMetrics,
+  WorkerFacts,
+} from "./metric-groups.ts";
 
 /** From a millisecond to a minute: a commit takes about ten, a worker that catches up takes seconds. */
 const secondsBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
+/** From a tenth of a second to an hour. */
+const trainingBuckets = [0.1, 0.3, 1, 3, 10, 30, 60, 120, 300, 600, 1_800, 3_600];
 const sizeBuckets = [1, 3, 10, 30, 100, 300, 1_000, 3_000, 10_000];
-
-export interface SourceMetrics {
-  batch(records: number): void;
-  deadLetter(reason: string): void;
-}
-
-export interface WindowMetrics {
-  observations(outcome: string, count: number): void;
-  skippedOrigins(count: number): void;
-  resetSeries(reason: string): void;
-}
-
-export interface ForecastMetrics {
-  forecasts(tier: string, method: string, count: number): void;
-}
-
-export interface ModelMetrics {
-  forecastBatch(tasks: number, seconds: number): void;
-  /** A window whose model failed was forecast cold. */
-  fallback(reason: string): void;
-  /** Model records that cannot serve. */
-  refused(reason: string, count: number): void;
-}
-
-export interface SinkMetrics {
-  committed(seconds: number): void;
-  /** From the arrival of the batch's newest record in the log to the commit of its forecasts. */
-  latency(seconds: number): void;
-}
-
-/** What is read off the worker at each scrape. */
-export interface WorkerFacts {
-  readonly state: string;
-  readonly partitions: number;
-  readonly series: number;
-  readonly lag: number;
-  readonly bufferedBatches: number;
-  readonly models: number;
-  /** Null until it has been chosen. */
-  readonly engine: EngineFacts | null;
-}
-
-export interface EngineFacts {
-  readonly name: string;
-  readonly device: string;
-  readonly residentModels: number;
-  readonly residentBytes: number;
-  readonly waitingForecasts: number;
-  readonly waitingFits: number;
-}
-
-export interface Metrics {
-  readonly source: SourceMetrics;
-  readonly window: WindowMetrics;
-  readonly forecast: ForecastMetrics;
-  readonly models: ModelMetrics;
-  readonly sink: SinkMetrics;
-  readonly restored: (blocks: number, seconds: number) => void;
-  readonly moved: (from: string, to: string) => void;
-  /** The exposition text and its content type, with the gauges set to the facts given. */
-  expose(facts: WorkerFacts): Promise<{ readonly contentType: string; readonly text: string }>;
-}
 
 export function createMetrics(version: string): Metrics {
   const registry = new Registry();
@@ -81,6 +29,8 @@ export function createMetrics(version: string): Metrics {
   return {
     ...declareStages(make),
     models: declareModels(make),
+    live: declareScores(make),
+    retrain: declareRetraining(make),
     restored: declareRestores(make),
     moved: (from, to) => moves.inc({ from, to }),
     expose: async (facts) => {
@@ -175,6 +125,59 @@ function declareModels({ counter, histogram }: Makers): ModelMetrics {
   };
 }
 
+function declareScores({ counter }: Makers): LiveMetrics {
+  const scored = counter(
+    "scored_steps_total",
+    "Steps of forecasts that an observation has scored; a forecast has as many as its horizon.",
+  );
+  return { scored: (steps) => scored.inc(steps) };
+}
+
+function declareRetraining({ counter, histogram }: Makers): RetrainMetrics {
+  const decisions = counter(
+    "model_decisions_total",
+    "Decisions about models: drifted, recovered, requested, failed, refused, promoted, confirmed, rolled-back, retired.",
+    ["kind"],
+  );
+  const looked = counter(
+    "series_evaluated_total",
+    "Series looked at on schedule, to see whether they need a model.",
+  );
+  const wishes = counter("training_wishes_total", "Trainings found to be needed on schedule, begun or not.");
+  const trainings = counter(
+    "trainings_total",
+    "Trainings that ended in the worker's own threads: trained, failed, cancelled.",
+    ["outcome"],
+  );
+  const duration = histogram(
+    "training_duration_seconds",
+    "From the start of a training to its end.",
+    trainingBuckets,
+  );
+  const unreadable = counter(
+    "model_messages_refused_total",
+    "Records on the models topic that cannot be used, while what serves goes on serving.",
+    ["reason"],
+  );
+  const failures = counter(
+    "retraining_failures_total",
+    "Times that retraining itself went wrong; see the log.",
+  );
+  return {
+    decided: (kind) => decisions.inc({ kind }),
+    evaluated: (series, wished) => {
+      looked.inc(series);
+      wishes.inc(wished);
+    },
+    trained: (outcome, seconds) => {
+      trainings.inc({ outcome });
+      duration.observe(seconds);
+    },
+    unreadable: (reason) => unreadable.inc({ reason }),
+    failed: () => failures.inc(),
+  };
+}
+
 function declareRestores({ counter, histogram }: Makers): Metrics["restored"] {
   const blocksRead = counter("restored_blocks_total", "State blocks read back when taking over partitions.");
   const duration = histogram("restore_duration_seconds", "Time to restore one partition.", secondsBuckets);
@@ -191,6 +194,11 @@ function declareFacts({ gauge }: Makers): (facts: WorkerFacts) => void {
   const partitions = gauge("partitions_owned", "Input partitions this worker owns.");
   const series = gauge("series", "Series this worker keeps.");
   const models = gauge("models", "Models that serve series of this worker.");
+  const inFlight = gauge("trainings_in_flight", "Trainings under way in the worker's own threads.");
+  const planned = gauge("trainings_waiting", "Trainings chosen that have not begun.");
+  const phases = gauge("series_by_phase", "Series by where they stand: cold, training, champion, drifting.", [
+    "phase",
+  ]);
   const lag = gauge("lag_records", "Input records known to the log and not yet taken by a lane.");
   const buffered = gauge("buffered_batches", "Batches computed and waiting to be committed.");
   const setEngine = declareEngine(gauge);
@@ -200,6 +208,9 @@ function declareFacts({ gauge }: Makers): (facts: WorkerFacts) => void {
     partitions.set(facts.partitions);
     series.set(facts.series);
     models.set(facts.models);
+    inFlight.set(facts.training.inFlight);
+    planned.set(facts.training.waiting);
+    for (const [phase, count] of Object.entries(facts.phases)) phases.set({ phase }, count);
     lag.set(facts.lag);
     buffered.set(facts.bufferedBatches);
     if (facts.engine !== null) setEngine(facts.engine);

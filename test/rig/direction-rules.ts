@@ -10,8 +10,11 @@ export type Rule = (files: readonly SourceFile[]) => string[];
 const layers: readonly (readonly string[])[] = [
   ["cli"],
   ["worker", "trainer", "backtest"],
+  ["retraining"],
   ["pipeline-parts"],
-  ["pipeline", "retrain"],
+  ["pipeline", "cohort-histories"],
+  ["lane"],
+  ["retrain"],
   ["source", "window", "forecast", "sink"],
   ["engine", "log"],
   ["models"],
@@ -74,6 +77,7 @@ const packageDoors: Readonly<Record<string, Door>> = {
   "prom-client": { home: /^src\/runtime\/metrics\.ts$/, homeName: "src/runtime/metrics.ts" },
   pino: { home: /^src\/runtime\/logging\.ts$/, homeName: "src/runtime/logging.ts" },
   convict: { home: /^src\/runtime\/config\b/, homeName: "src/runtime/config" },
+  croner: { home: /^src\/runtime\/cron\.ts$/, homeName: "src/runtime/cron.ts" },
   yaml: { home: /^src\/runtime\/config\b/, homeName: "src/runtime/config" },
 };
 

@@ -27,7 +27,7 @@ export function codeOf(text: string): string {
 
 const importForms = [
   /\b(?:import|export)\b[^;"'`()=]*?\bfrom\s*["']([^"']+)["']/g,
-  /\bimport\s*["']([^"']+)["']/g,
+  /(?<=(?:^|;)\s*)import\s*["']([^"']+)["']/gm, // a statement, not the word in a string
   /\bimport\s*\(\s*["'`]([^"'`]+)["'`]/g,
 ];
 

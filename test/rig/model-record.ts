@@ -23,7 +23,7 @@ export function modelRecord(model: ForecastNetModel): ModelRecord {
     validation: {
       ...{ mase: 0.5, crps: 0.5, baselineMase: 1, baselineCrps: 1, naiveErrors: [1], scoredSteps: 1 },
     },
-    lineage: null,
+    ...{ lineage: null, requestId: null, previous: null },
   };
 }
 

@@ -1,7 +1,7 @@
-// A worker as a user runs it: `forecastnet worker --config …` in a process of its own, told what to do by
+// A worker or trainer as a user runs it: `forecastnet worker --config …` in a process of its own, told what to do by
 // signals and asked how it is through its log and its pages. It never outlives the test process.
 
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,6 +9,29 @@ import { fileURLToPath } from "node:url";
 import { guardedFolder } from "./service.ts";
 
 const commandLine = fileURLToPath(new URL("../../src/cli/main.js", import.meta.url));
+const commandMs = 90_000;
+
+export type Role = "worker" | "trainer";
+
+export interface CommandEnd {
+  readonly code: number;
+  readonly out: string;
+  readonly err: string;
+}
+
+/** Runs a command that ends by itself, as a user does at the keyboard. */
+export function runCommand(words: readonly string[], config: object): Promise<CommandEnd> {
+  const configPath = join(guardedFolder("command"), "config.json");
+  writeFileSync(configPath, JSON.stringify(config));
+  const argv = [commandLine, ...words, "--config", configPath];
+  return new Promise((resolve, reject) => {
+    execFile(process.execPath, argv, { timeout: commandMs }, (error, out, err) => {
+      const code = error === null ? 0 : error.code;
+      if (typeof code === "number") resolve({ code, out, err });
+      else reject(error); // It could not be run, or had to be ended.
+    });
+  });
+}
 
 export interface LogLine {
   readonly msg: string;
@@ -38,14 +61,14 @@ export class WorkerProcess {
     this.ended = once(child, "exit").then(([code, signal]) => ({ code, signal }));
   }
 
-  static async start(name: string, config: object): Promise<WorkerProcess> {
+  static async start(name: string, config: object, role: Role = "worker"): Promise<WorkerProcess> {
     const folder = guardedFolder("worker");
     const configPath = join(folder, "config.json");
     const logPath = join(folder, "worker.log");
     const pidPath = join(folder, "pid"); // whom the folder's guard kills after this process
     writeFileSync(configPath, JSON.stringify(config));
     const log = openSync(logPath, "w");
-    const child = spawn(process.execPath, [commandLine, "worker", "--config", configPath], {
+    const child = spawn(process.execPath, [commandLine, role, "--config", configPath], {
       stdio: ["ignore", log, log],
     });
     child.once("exit", () => rmSync(pidPath, { force: true }));
@@ -94,6 +117,16 @@ export class WorkerProcess {
     } catch {
       return null; // not there, which is what the caller asked to know
     }
+  }
+
+  /** The sum of a metric over those of its label sets that hold all of `labels`, as text; null while not listening. */
+  async metric(name: string, labels = ""): Promise<number | null> {
+    const body = (await this.page("/metrics"))?.body;
+    if (body === undefined) return null;
+    const lines = body.split("\n").filter((line) => /^[{ ]/.test(line.slice(name.length)));
+    return lines
+      .filter((line) => line.startsWith(name) && line.includes(labels))
+      .reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(" "))), 0);
   }
 
   async isReady(): Promise<boolean> {

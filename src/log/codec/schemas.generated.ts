@@ -101,8 +101,75 @@ export interface ForecastRecord {
   readonly scores: null | ScoresRecord;
 }
 
-/** What was decided: DRIFTED the model is stale, REQUESTED a training was asked for, FAILED the training gave no model, REFUSED the challenger was not better, PROMOTED it took over, ROLLED_BACK its predecessor took over again. A reader that meets a kind it does not know reads OTHER. */
-export type ModelEventKindSymbol = "OTHER" | "DRIFTED" | "REQUESTED" | "FAILED" | "REFUSED" | "PROMOTED" | "ROLLED_BACK";
+/** A forecast that is kept until its future has arrived, to be scored. On the state topic its key is the series id and the forecast's place in a ring, so that a later forecast takes the place of one that has matured. */
+export interface KeptForecastRecord {
+  /** The series. */
+  readonly seriesId: string;
+  /** Grid index of the origin; step h lies h slots later. */
+  readonly originSlot: number;
+  /** The version of the model, or of the baseline, that made it. */
+  readonly modelVersion: string;
+  /** Numbers per step. */
+  readonly channels: number;
+  /** Steps ahead. */
+  readonly horizon: number;
+  /** Levels of the quantiles, ascending. */
+  readonly levels: readonly number[];
+  /** The quantiles as they were stated: Float32, little-endian, level after level, channel after channel, step after step; less the base that the series' LiveState holds for the channel. */
+  readonly quantiles: Buffer;
+}
+
+/** Where the series stands: COLD no model of its own, TRAINING one is asked for, CHAMPION its model serves, DRIFTING its model serves and is stale. */
+export type PhaseSymbol = "COLD" | "TRAINING" | "CHAMPION" | "DRIFTING";
+
+/** A promoted model that has yet to prove itself. */
+export interface ProbationRecord {
+  /** Live MASE of what served before; null when it had none. */
+  readonly predecessorMase: null | number;
+  /** Event time of the promotion. */
+  readonly since: number;
+}
+
+/** How the forecasts of a series have done, what its calibration has learnt, and where it stands between two models. On the state topic its key is the series id and the word live. */
+export interface LiveStateRecord {
+  /** The series. */
+  readonly seriesId: string;
+  /** Whose forecasts the scores and the calibration are about. */
+  readonly modelVersion: string;
+  /** One per channel: what errors are divided by. Fixed as long as the version serves; never zero. */
+  readonly naiveErrors: readonly number[];
+  /** Levels of the quantiles scored and calibrated, ascending. */
+  readonly levels: readonly number[];
+  /** Steps ahead. */
+  readonly horizon: number;
+  /** Grid index of the newest slot scored; sums are as of there. */
+  readonly newestSlot: number;
+  /** Slots scored since the version began to serve. */
+  readonly scoredSlots: number;
+  /** Fading sums of scores: Float64, little-endian, in the order that src/retrain/live/step-scores.ts gives them; then the base of kept quantiles per channel, then the most that a slot's error counts for. */
+  readonly sums: Buffer;
+  /** Steps that the calibration has learnt from. */
+  readonly learntSteps: number;
+  /** What the calibration has learnt: Float32, little-endian. */
+  readonly calibration: Buffer;
+  /** Where the series stands between two models. */
+  readonly phase: PhaseSymbol;
+  /** Since when. */
+  readonly phaseSince: number;
+  /** No training before this time. */
+  readonly restsUntil: number;
+  /** Event time since when the series is no longer the one its model learnt; null while nothing says so. */
+  readonly driftSince: null | number;
+  /** The training under way; null when there is none. */
+  readonly requestId: null | string;
+  /** Null when the model is not on probation. */
+  readonly probation: null | ProbationRecord;
+  /** The newest decision about the series' model, in words. */
+  readonly verdict: null | string;
+}
+
+/** What was decided: DRIFTED the model is stale, RECOVERED it is not any more, REQUESTED a training was asked for, FAILED the training gave no model, REFUSED no challenger was better, PROMOTED one took over, CONFIRMED it passed its probation, ROLLED_BACK its predecessor took over again, RETIRED seasonal-naive took over. A reader that meets a kind it does not know reads OTHER. */
+export type ModelEventKindSymbol = "OTHER" | "DRIFTED" | "REQUESTED" | "FAILED" | "REFUSED" | "PROMOTED" | "ROLLED_BACK" | "RECOVERED" | "CONFIRMED" | "RETIRED";
 
 /** A decision about a model, with the numbers that decided it. */
 export interface ModelEventRecord {
@@ -122,6 +189,25 @@ export interface ModelEventRecord {
   readonly numbers: Readonly<Record<string, number>>;
   /** When it was decided. */
   readonly time: number;
+}
+
+/** RETRAIN train it now, ROLL_BACK let its predecessor serve again, IMPORT let the record given serve. A reader that meets a kind it does not know reads OTHER. */
+export type OrderKindSymbol = "OTHER" | "RETRAIN" | "ROLL_BACK" | "IMPORT";
+
+/** What a person asks to be done with a model. It lies on the models topic, beside the model, until the worker that owns the series has done it. */
+export interface ModelOrderRecord {
+  /** Names the order. */
+  readonly id: string;
+  /** The model: a series id, or the name of a cohort. */
+  readonly modelKey: string;
+  /** What to do. */
+  readonly kind: OrderKindSymbol;
+  /** For IMPORT: the ModelRecord, encoded as on the models topic. */
+  readonly record: null | Buffer;
+  /** For IMPORT: true lets the model serve whatever the gate would say. */
+  readonly skipsGate: boolean;
+  /** When it was asked for. */
+  readonly askedAt: number;
 }
 
 /** How one weight is stored. FLOAT16 halves the record; both are computed with as FLOAT32. */
@@ -187,6 +273,10 @@ export interface ModelRecord {
   readonly validation: ValidationRecord;
   /** Where the model comes from; null when it was trained from nothing. */
   readonly lineage: null | LineageRecord;
+  /** The training request that the model comes from; null when it was brought by hand. */
+  readonly requestId: null | string;
+  /** The record this one replaced, encoded as on the models topic but without a predecessor of its own: what a rollback puts back. Null when nothing served before. */
+  readonly previous: null | Buffer;
 }
 
 /** One measurement of one series, as a sensor writes it. */
@@ -237,6 +327,30 @@ export interface StateBlockRecord {
   readonly pendingPoints: readonly PointRecord[];
 }
 
+/** A trainer began to work on a request. Written before the work, so that a request that ends its trainer is recognised by the next one. */
+export interface TrainingAttemptRecord {
+  /** The request. */
+  readonly requestId: string;
+  /** How many times the work was begun. */
+  readonly attempts: number;
+  /** When it was begun last. */
+  readonly startedAt: number;
+}
+
+/** What came of a training request. It lies on the models topic, beside the model, until the worker that owns the series has judged it. */
+export interface TrainingOutcomeRecord {
+  /** The request. */
+  readonly requestId: string;
+  /** The model asked for: a series id, or the name of a cohort. */
+  readonly modelKey: string;
+  /** ModelRecords, encoded as on the models topic, of which the gate takes the best or none. Empty when the training gave no model. */
+  readonly challengers: readonly Buffer[];
+  /** Why the training gave no model, in words; null when it gave one. */
+  readonly reason: null | string;
+  /** When the training ended. */
+  readonly endedAt: number;
+}
+
 /** The kept past of one series on its grid. */
 export interface HistoryRecord {
   /** The series. */
@@ -247,8 +361,10 @@ export interface HistoryRecord {
   readonly firstTime: number;
   /** Numbers per slot. */
   readonly channels: number;
-  /** Float64, little-endian, slot after slot, channels side by side. NaN means not observed. */
+  /** Float64, little-endian, slot after slot, channels side by side. Short gaps are filled; NaN means a gap too long to fill. */
   readonly values: Buffer;
+  /** One byte per slot: 1 where the value was filled rather than observed. Null when nothing was filled. */
+  readonly filled: null | Buffer;
 }
 
 /** Why a training is asked for: NEW the first model of its key, DRIFT live scores went bad, AGE the model is old, MANUAL somebody asked. A reader that meets a reason it does not know reads MANUAL. */
@@ -260,7 +376,7 @@ export interface TrainingRequestRecord {
   readonly id: string;
   /** The model to train: a series id, or the name of a cohort. */
   readonly modelKey: string;
-  /** The spec to train, as JSON. */
+  /** How to train, as JSON: horizon, season, form, effort, members, holdBack and recentFromMs, as src/retrain/training-task.ts describes them. */
   readonly spec: string;
   /** What to train on: one series, or all members of a cohort. */
   readonly histories: readonly HistoryRecord[];
@@ -275,10 +391,15 @@ export interface TrainingRequestRecord {
 export interface RecordByName {
   readonly DeadLetter: DeadLetterRecord;
   readonly Forecast: ForecastRecord;
+  readonly KeptForecast: KeptForecastRecord;
+  readonly LiveState: LiveStateRecord;
   readonly ModelEvent: ModelEventRecord;
+  readonly ModelOrder: ModelOrderRecord;
   readonly ModelRecord: ModelRecord;
   readonly Observation: ObservationRecord;
   readonly StateBlock: StateBlockRecord;
+  readonly TrainingAttempt: TrainingAttemptRecord;
+  readonly TrainingOutcome: TrainingOutcomeRecord;
   readonly TrainingRequest: TrainingRequestRecord;
 }
 
@@ -561,6 +682,215 @@ export const schemaVersions: Readonly<Record<RecordName, readonly AvroSchema[]>>
       ]
     },
   ],
+  KeptForecast: [
+    {
+      "type": "record",
+      "name": "KeptForecast",
+      "namespace": "forecastnet",
+      "doc": "A forecast that is kept until its future has arrived, to be scored. On the state topic its key is the series id and the forecast's place in a ring, so that a later forecast takes the place of one that has matured.",
+      "fields": [
+        {
+          "name": "seriesId",
+          "type": "string",
+          "doc": "The series."
+        },
+        {
+          "name": "originSlot",
+          "type": "long",
+          "doc": "Grid index of the origin; step h lies h slots later."
+        },
+        {
+          "name": "modelVersion",
+          "type": "string",
+          "doc": "The version of the model, or of the baseline, that made it."
+        },
+        {
+          "name": "channels",
+          "type": "int",
+          "doc": "Numbers per step."
+        },
+        {
+          "name": "horizon",
+          "type": "int",
+          "doc": "Steps ahead."
+        },
+        {
+          "name": "levels",
+          "type": {
+            "type": "array",
+            "items": "double"
+          },
+          "doc": "Levels of the quantiles, ascending."
+        },
+        {
+          "name": "quantiles",
+          "type": "bytes",
+          "doc": "The quantiles as they were stated: Float32, little-endian, level after level, channel after channel, step after step; less the base that the series' LiveState holds for the channel."
+        }
+      ]
+    },
+  ],
+  LiveState: [
+    {
+      "type": "record",
+      "name": "LiveState",
+      "namespace": "forecastnet",
+      "doc": "How the forecasts of a series have done, what its calibration has learnt, and where it stands between two models. On the state topic its key is the series id and the word live.",
+      "fields": [
+        {
+          "name": "seriesId",
+          "type": "string",
+          "doc": "The series."
+        },
+        {
+          "name": "modelVersion",
+          "type": "string",
+          "doc": "Whose forecasts the scores and the calibration are about."
+        },
+        {
+          "name": "naiveErrors",
+          "type": {
+            "type": "array",
+            "items": "double"
+          },
+          "doc": "One per channel: what errors are divided by. Fixed as long as the version serves; never zero."
+        },
+        {
+          "name": "levels",
+          "type": {
+            "type": "array",
+            "items": "double"
+          },
+          "doc": "Levels of the quantiles scored and calibrated, ascending."
+        },
+        {
+          "name": "horizon",
+          "type": "int",
+          "doc": "Steps ahead."
+        },
+        {
+          "name": "newestSlot",
+          "type": "long",
+          "doc": "Grid index of the newest slot scored; sums are as of there."
+        },
+        {
+          "name": "scoredSlots",
+          "type": "long",
+          "doc": "Slots scored since the version began to serve."
+        },
+        {
+          "name": "sums",
+          "type": "bytes",
+          "doc": "Fading sums of scores: Float64, little-endian, in the order that src/retrain/live/step-scores.ts gives them; then the base of kept quantiles per channel, then the most that a slot's error counts for."
+        },
+        {
+          "name": "learntSteps",
+          "type": "long",
+          "doc": "Steps that the calibration has learnt from."
+        },
+        {
+          "name": "calibration",
+          "type": "bytes",
+          "doc": "What the calibration has learnt: Float32, little-endian."
+        },
+        {
+          "name": "phase",
+          "type": {
+            "type": "enum",
+            "name": "Phase",
+            "doc": "Where the series stands: COLD no model of its own, TRAINING one is asked for, CHAMPION its model serves, DRIFTING its model serves and is stale.",
+            "symbols": [
+              "COLD",
+              "TRAINING",
+              "CHAMPION",
+              "DRIFTING"
+            ],
+            "default": "COLD"
+          },
+          "doc": "Where the series stands between two models."
+        },
+        {
+          "name": "phaseSince",
+          "type": {
+            "type": "long",
+            "logicalType": "timestamp-millis"
+          },
+          "doc": "Since when."
+        },
+        {
+          "name": "restsUntil",
+          "type": {
+            "type": "long",
+            "logicalType": "timestamp-millis"
+          },
+          "default": 0,
+          "doc": "No training before this time."
+        },
+        {
+          "name": "driftSince",
+          "type": [
+            "null",
+            {
+              "type": "long",
+              "logicalType": "timestamp-millis"
+            }
+          ],
+          "default": null,
+          "doc": "Event time since when the series is no longer the one its model learnt; null while nothing says so."
+        },
+        {
+          "name": "requestId",
+          "type": [
+            "null",
+            "string"
+          ],
+          "default": null,
+          "doc": "The training under way; null when there is none."
+        },
+        {
+          "name": "probation",
+          "type": [
+            "null",
+            {
+              "type": "record",
+              "name": "Probation",
+              "doc": "A promoted model that has yet to prove itself.",
+              "fields": [
+                {
+                  "name": "predecessorMase",
+                  "type": [
+                    "null",
+                    "double"
+                  ],
+                  "default": null,
+                  "doc": "Live MASE of what served before; null when it had none."
+                },
+                {
+                  "name": "since",
+                  "type": {
+                    "type": "long",
+                    "logicalType": "timestamp-millis"
+                  },
+                  "doc": "Event time of the promotion."
+                }
+              ]
+            }
+          ],
+          "default": null,
+          "doc": "Null when the model is not on probation."
+        },
+        {
+          "name": "verdict",
+          "type": [
+            "null",
+            "string"
+          ],
+          "default": null,
+          "doc": "The newest decision about the series' model, in words."
+        }
+      ]
+    },
+  ],
   ModelEvent: [
     {
       "type": "record",
@@ -636,6 +966,145 @@ export const schemaVersions: Readonly<Record<RecordName, readonly AvroSchema[]>>
             "logicalType": "timestamp-millis"
           },
           "doc": "When it was decided."
+        }
+      ]
+    },
+    {
+      "type": "record",
+      "name": "ModelEvent",
+      "namespace": "forecastnet",
+      "doc": "A decision about a model, with the numbers that decided it.",
+      "fields": [
+        {
+          "name": "id",
+          "type": "string",
+          "doc": "Names the event; a replay gives the same id."
+        },
+        {
+          "name": "modelKey",
+          "type": "string",
+          "doc": "The model: a series id, or the name of a cohort."
+        },
+        {
+          "name": "kind",
+          "type": {
+            "type": "enum",
+            "name": "ModelEventKind",
+            "doc": "What was decided: DRIFTED the model is stale, RECOVERED it is not any more, REQUESTED a training was asked for, FAILED the training gave no model, REFUSED no challenger was better, PROMOTED one took over, CONFIRMED it passed its probation, ROLLED_BACK its predecessor took over again, RETIRED seasonal-naive took over. A reader that meets a kind it does not know reads OTHER.",
+            "symbols": [
+              "OTHER",
+              "DRIFTED",
+              "REQUESTED",
+              "FAILED",
+              "REFUSED",
+              "PROMOTED",
+              "ROLLED_BACK",
+              "RECOVERED",
+              "CONFIRMED",
+              "RETIRED"
+            ],
+            "default": "OTHER"
+          },
+          "doc": "What was decided."
+        },
+        {
+          "name": "fromVersion",
+          "type": [
+            "null",
+            "string"
+          ],
+          "default": null,
+          "doc": "The version that served before; null when there was none."
+        },
+        {
+          "name": "toVersion",
+          "type": [
+            "null",
+            "string"
+          ],
+          "default": null,
+          "doc": "The version that serves from now on, or was refused; null when no model is concerned."
+        },
+        {
+          "name": "reason",
+          "type": "string",
+          "doc": "Why, in words for a person."
+        },
+        {
+          "name": "numbers",
+          "type": {
+            "type": "map",
+            "values": "double"
+          },
+          "default": {},
+          "doc": "The numbers that decided, by name."
+        },
+        {
+          "name": "time",
+          "type": {
+            "type": "long",
+            "logicalType": "timestamp-millis"
+          },
+          "doc": "When it was decided."
+        }
+      ]
+    },
+  ],
+  ModelOrder: [
+    {
+      "type": "record",
+      "name": "ModelOrder",
+      "namespace": "forecastnet",
+      "doc": "What a person asks to be done with a model. It lies on the models topic, beside the model, until the worker that owns the series has done it.",
+      "fields": [
+        {
+          "name": "id",
+          "type": "string",
+          "doc": "Names the order."
+        },
+        {
+          "name": "modelKey",
+          "type": "string",
+          "doc": "The model: a series id, or the name of a cohort."
+        },
+        {
+          "name": "kind",
+          "type": {
+            "type": "enum",
+            "name": "OrderKind",
+            "doc": "RETRAIN train it now, ROLL_BACK let its predecessor serve again, IMPORT let the record given serve. A reader that meets a kind it does not know reads OTHER.",
+            "symbols": [
+              "OTHER",
+              "RETRAIN",
+              "ROLL_BACK",
+              "IMPORT"
+            ],
+            "default": "OTHER"
+          },
+          "doc": "What to do."
+        },
+        {
+          "name": "record",
+          "type": [
+            "null",
+            "bytes"
+          ],
+          "default": null,
+          "doc": "For IMPORT: the ModelRecord, encoded as on the models topic."
+        },
+        {
+          "name": "skipsGate",
+          "type": "boolean",
+          "default": false,
+          "doc": "For IMPORT: true lets the model serve whatever the gate would say."
+        },
+        {
+          "name": "askedAt",
+          "type": {
+            "type": "long",
+            "logicalType": "timestamp-millis"
+          },
+          "doc": "When it was asked for."
         }
       ]
     },
@@ -816,6 +1285,199 @@ export const schemaVersions: Readonly<Record<RecordName, readonly AvroSchema[]>>
         }
       ]
     },
+    {
+      "type": "record",
+      "name": "ModelRecord",
+      "namespace": "forecastnet",
+      "doc": "A trained model that serves one series or one cohort.",
+      "fields": [
+        {
+          "name": "modelKey",
+          "type": "string",
+          "doc": "The series id, or the name of the cohort."
+        },
+        {
+          "name": "version",
+          "type": "string",
+          "doc": "Names this model among all of its key."
+        },
+        {
+          "name": "previousVersion",
+          "type": [
+            "null",
+            "string"
+          ],
+          "default": null,
+          "doc": "The version this one replaced; null for the first."
+        },
+        {
+          "name": "spec",
+          "type": "string",
+          "doc": "For people and gates: the specs of the nets that make up the model, as JSON. The model itself carries them in its bytes."
+        },
+        {
+          "name": "weights",
+          "type": "bytes",
+          "doc": "The whole model: specs, scaler, weights and a checksum of its own, in the layout that src/models/forecastnet/model-bytes.ts describes."
+        },
+        {
+          "name": "storage",
+          "type": {
+            "type": "enum",
+            "name": "Storage",
+            "doc": "How one weight is stored. FLOAT16 halves the record; both are computed with as FLOAT32.",
+            "symbols": [
+              "FLOAT32",
+              "FLOAT16"
+            ]
+          },
+          "doc": "How one weight is stored."
+        },
+        {
+          "name": "checksum",
+          "type": "string",
+          "doc": "Checksum of these bytes: the algorithm, a colon, lower-case hex; sha256:9f86…"
+        },
+        {
+          "name": "scaler",
+          "type": {
+            "type": "record",
+            "name": "Scaler",
+            "doc": "How a channel is scaled for the model: (value - offset) / scale. Fitted on the training part only.",
+            "fields": [
+              {
+                "name": "offset",
+                "type": {
+                  "type": "array",
+                  "items": "double"
+                },
+                "doc": "One offset per channel."
+              },
+              {
+                "name": "scale",
+                "type": {
+                  "type": "array",
+                  "items": "double"
+                },
+                "doc": "One scale per channel, never zero."
+              }
+            ]
+          },
+          "doc": "How values are scaled before the model sees them."
+        },
+        {
+          "name": "trainedAt",
+          "type": {
+            "type": "long",
+            "logicalType": "timestamp-millis"
+          },
+          "doc": "When the training ended."
+        },
+        {
+          "name": "trainedFrom",
+          "type": {
+            "type": "long",
+            "logicalType": "timestamp-millis"
+          },
+          "doc": "Time of the oldest observation trained on."
+        },
+        {
+          "name": "trainedTo",
+          "type": {
+            "type": "long",
+            "logicalType": "timestamp-millis"
+          },
+          "doc": "Time of the newest observation trained on."
+        },
+        {
+          "name": "validation",
+          "type": {
+            "type": "record",
+            "name": "Validation",
+            "doc": "Scores on a tail of the history that the training never saw.",
+            "fields": [
+              {
+                "name": "mase",
+                "type": "double",
+                "doc": "Mean absolute error over naiveErrors."
+              },
+              {
+                "name": "crps",
+                "type": "double",
+                "doc": "Continuous ranked probability score, in units of the series."
+              },
+              {
+                "name": "baselineMase",
+                "type": "double",
+                "doc": "MASE of seasonal-naive on the same tail."
+              },
+              {
+                "name": "baselineCrps",
+                "type": "double",
+                "doc": "CRPS of seasonal-naive on the same tail."
+              },
+              {
+                "name": "naiveErrors",
+                "type": {
+                  "type": "array",
+                  "items": "double"
+                },
+                "doc": "One per channel: the mean one-step naive error over the training history, by which live errors are divided."
+              },
+              {
+                "name": "scoredSteps",
+                "type": "int",
+                "doc": "Steps behind these scores."
+              }
+            ]
+          },
+          "doc": "How good the model was when it was accepted."
+        },
+        {
+          "name": "lineage",
+          "type": [
+            "null",
+            {
+              "type": "record",
+              "name": "Lineage",
+              "doc": "Where a model comes from.",
+              "fields": [
+                {
+                  "name": "version",
+                  "type": "string",
+                  "doc": "The version whose weights the training started from."
+                },
+                {
+                  "name": "reason",
+                  "type": "string",
+                  "doc": "Why it was trained again, in words."
+                }
+              ]
+            }
+          ],
+          "default": null,
+          "doc": "Where the model comes from; null when it was trained from nothing."
+        },
+        {
+          "name": "requestId",
+          "type": [
+            "null",
+            "string"
+          ],
+          "default": null,
+          "doc": "The training request that the model comes from; null when it was brought by hand."
+        },
+        {
+          "name": "previous",
+          "type": [
+            "null",
+            "bytes"
+          ],
+          "default": null,
+          "doc": "The record this one replaced, encoded as on the models topic but without a predecessor of its own: what a rollback puts back. Null when nothing served before."
+        }
+      ]
+    },
   ],
   Observation: [
     {
@@ -964,6 +1626,80 @@ export const schemaVersions: Readonly<Record<RecordName, readonly AvroSchema[]>>
       ]
     },
   ],
+  TrainingAttempt: [
+    {
+      "type": "record",
+      "name": "TrainingAttempt",
+      "namespace": "forecastnet",
+      "doc": "A trainer began to work on a request. Written before the work, so that a request that ends its trainer is recognised by the next one.",
+      "fields": [
+        {
+          "name": "requestId",
+          "type": "string",
+          "doc": "The request."
+        },
+        {
+          "name": "attempts",
+          "type": "int",
+          "doc": "How many times the work was begun."
+        },
+        {
+          "name": "startedAt",
+          "type": {
+            "type": "long",
+            "logicalType": "timestamp-millis"
+          },
+          "doc": "When it was begun last."
+        }
+      ]
+    },
+  ],
+  TrainingOutcome: [
+    {
+      "type": "record",
+      "name": "TrainingOutcome",
+      "namespace": "forecastnet",
+      "doc": "What came of a training request. It lies on the models topic, beside the model, until the worker that owns the series has judged it.",
+      "fields": [
+        {
+          "name": "requestId",
+          "type": "string",
+          "doc": "The request."
+        },
+        {
+          "name": "modelKey",
+          "type": "string",
+          "doc": "The model asked for: a series id, or the name of a cohort."
+        },
+        {
+          "name": "challengers",
+          "type": {
+            "type": "array",
+            "items": "bytes"
+          },
+          "default": [],
+          "doc": "ModelRecords, encoded as on the models topic, of which the gate takes the best or none. Empty when the training gave no model."
+        },
+        {
+          "name": "reason",
+          "type": [
+            "null",
+            "string"
+          ],
+          "default": null,
+          "doc": "Why the training gave no model, in words; null when it gave one."
+        },
+        {
+          "name": "endedAt",
+          "type": {
+            "type": "long",
+            "logicalType": "timestamp-millis"
+          },
+          "doc": "When the training ended."
+        }
+      ]
+    },
+  ],
   TrainingRequest: [
     {
       "type": "record",
@@ -1022,6 +1758,110 @@ export const schemaVersions: Readonly<Record<RecordName, readonly AvroSchema[]>>
                   "name": "values",
                   "type": "bytes",
                   "doc": "Float64, little-endian, slot after slot, channels side by side. NaN means not observed."
+                }
+              ]
+            }
+          },
+          "doc": "What to train on: one series, or all members of a cohort."
+        },
+        {
+          "name": "reason",
+          "type": {
+            "type": "enum",
+            "name": "TrainingReason",
+            "doc": "Why a training is asked for: NEW the first model of its key, DRIFT live scores went bad, AGE the model is old, MANUAL somebody asked. A reader that meets a reason it does not know reads MANUAL.",
+            "symbols": [
+              "NEW",
+              "DRIFT",
+              "AGE",
+              "MANUAL"
+            ],
+            "default": "MANUAL"
+          },
+          "doc": "Why the training is asked for."
+        },
+        {
+          "name": "requestedAt",
+          "type": {
+            "type": "long",
+            "logicalType": "timestamp-millis"
+          },
+          "doc": "When it was first asked for."
+        },
+        {
+          "name": "attempt",
+          "type": "int",
+          "default": 1,
+          "doc": "1 for the first try."
+        }
+      ]
+    },
+    {
+      "type": "record",
+      "name": "TrainingRequest",
+      "namespace": "forecastnet",
+      "doc": "Work for a trainer. It carries the history, so that a trainer needs no state.",
+      "fields": [
+        {
+          "name": "id",
+          "type": "string",
+          "doc": "Names the request; the same request asked twice has the same id."
+        },
+        {
+          "name": "modelKey",
+          "type": "string",
+          "doc": "The model to train: a series id, or the name of a cohort."
+        },
+        {
+          "name": "spec",
+          "type": "string",
+          "doc": "How to train, as JSON: horizon, season, form, effort, members, holdBack and recentFromMs, as src/retrain/training-task.ts describes them."
+        },
+        {
+          "name": "histories",
+          "type": {
+            "type": "array",
+            "items": {
+              "type": "record",
+              "name": "History",
+              "doc": "The kept past of one series on its grid.",
+              "fields": [
+                {
+                  "name": "seriesId",
+                  "type": "string",
+                  "doc": "The series."
+                },
+                {
+                  "name": "interval",
+                  "type": "string",
+                  "doc": "The step of its grid, an ISO 8601 duration."
+                },
+                {
+                  "name": "firstTime",
+                  "type": {
+                    "type": "long",
+                    "logicalType": "timestamp-millis"
+                  },
+                  "doc": "Time of the first slot."
+                },
+                {
+                  "name": "channels",
+                  "type": "int",
+                  "doc": "Numbers per slot."
+                },
+                {
+                  "name": "values",
+                  "type": "bytes",
+                  "doc": "Float64, little-endian, slot after slot, channels side by side. Short gaps are filled; NaN means a gap too long to fill."
+                },
+                {
+                  "name": "filled",
+                  "type": [
+                    "null",
+                    "bytes"
+                  ],
+                  "default": null,
+                  "doc": "One byte per slot: 1 where the value was filled rather than observed. Null when nothing was filled."
                 }
               ]
             }

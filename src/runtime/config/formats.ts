@@ -2,6 +2,7 @@
 // and flags are always text) and finds the flaws of a value. It never guesses: "12abc" is no number and
 // "yes" is no boolean.
 import { parse as parseYaml } from "yaml";
+import { cronProblem } from "../cron.ts";
 import { type Flaw, refusal, unknownKey } from "./problems.ts";
 
 export interface Format<T> {
@@ -42,6 +43,19 @@ export function integerOr(special: number, min: number, max: number): Format<num
     readNumber,
   );
 }
+
+export function number(min: number, max: number): Format<number> {
+  return scalar(
+    `number from ${min} to ${max}`,
+    (value) => typeof value === "number" && value >= min && value <= max,
+    readNumber,
+  );
+}
+
+export const cron = scalar<string>(
+  "cron expression in UTC, such as */5 * * * *",
+  (value) => typeof value === "string" && cronProblem(value) === null,
+);
 
 export const freeText = text("text of 1 to 255 characters", /^\S(.{0,253}\S)?$/s);
 export const optionalText = text("text of up to 255 characters", /^.{0,255}$/s);

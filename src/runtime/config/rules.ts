@@ -68,11 +68,13 @@ export function findBrokenRules(config: GivenConfig): readonly BrokenRule[] {
 function findSharedTopics({ topics }: GivenConfig): readonly BrokenRule[] {
   const uses = [
     ...topics.inputs.map(({ topic }, index) => ({ key: "topics.inputs", within: `[${index}].topic`, topic })),
-    ...(["forecasts", "state", "models", "deadLetters"] as const).map((name) => ({
-      key: `topics.${name}`,
-      within: "",
-      topic: topics[name],
-    })),
+    ...(["forecasts", "state", "models", "deadLetters", "events", "training", "attempts"] as const).map(
+      (name) => ({
+        key: `topics.${name}`,
+        within: "",
+        topic: topics[name],
+      }),
+    ),
   ];
   return uses.flatMap((use, index) => {
     const earlier = uses.slice(0, index).find(({ topic }) => topic === use.topic);

@@ -1,6 +1,6 @@
 // Every setting there is: its meaning, format and default. The environment variable, the flag, the types, the
 // checks and docs/configuration.md all follow from this table, so a new setting is one entry here.
-import type { GapPolicy, SeriesSettings } from "../../domain.ts";
+import type { GapPolicy, ModelForm, SeriesSettings } from "../../domain.ts";
 import {
   boolean,
   brokers,
@@ -11,6 +11,7 @@ import {
   integerOr,
   interval,
   listOf,
+  number,
   oneOf,
   optionalText,
   quantileLevels,
@@ -19,7 +20,9 @@ import {
   topicName,
   url,
 } from "./formats.ts";
+import { modelSchema } from "./model-schema.ts";
 import type { Secret } from "./secret.ts";
+import { type Setting, setting } from "./setting.ts";
 
 export interface InputTopic {
   readonly topic: string;
@@ -35,14 +38,9 @@ export interface SeriesOverride extends Partial<SeriesSettings> {
   readonly match: string;
 }
 
-export interface Setting<T> {
-  readonly doc: string;
-  readonly format: Format<T>;
-  readonly default: T;
-}
-
 const wireFormat = oneOf("avro", "confluent", "json");
 const fieldPath = text("field name, or a path of names with dots", /^[^.\s]+(\.[^.\s]+)*$/);
+const form: Format<ModelForm> = oneOf("auto", "FN", "cFN", "FN2", "cFN2");
 const gapPolicy: Format<GapPolicy> = oneOf("seasonal", "linear", "hold", "none");
 
 export const inputTopicFormats = {
@@ -80,6 +78,10 @@ const seriesFormats = {
   gapPolicy,
   gapMax: integer(0, 10_000),
   offsetMs: integer(-366 * 24 * 3_600_000, 366 * 24 * 3_600_000),
+  cohort: optionalText,
+  form,
+  driftRatio: number(1, 1000),
+  driftBound: number(0, 1_000_000),
 };
 
 const inputTopics = listOf(
@@ -147,6 +149,13 @@ export const schema = {
       topicName,
       "forecastnet.dead-letters",
     ),
+    events: setting("Topic every decision about a model is told on.", topicName, "forecastnet.events"),
+    training: setting("Queue of work for trainers.", topicName, "forecastnet.training"),
+    attempts: setting(
+      "Compacted topic on which trainers note what they begin, so that a request that ends its trainer is recognised.",
+      topicName,
+      "forecastnet.attempts",
+    ),
   },
   output: {
     format: setting("How forecasts are written.", wireFormat, "avro"),
@@ -173,6 +182,26 @@ export const schema = {
     every: setting("Forecast on every n-th completed step.", seriesFormats.every, 1),
     gapPolicy: setting("How missing slots are filled.", seriesFormats.gapPolicy, "seasonal"),
     gapMax: setting("Longest run of missing slots that is filled, in steps.", seriesFormats.gapMax, 6),
+    cohort: setting(
+      "Series with the same name here share one model; empty gives each its own. Usually set by an override.",
+      seriesFormats.cohort,
+      "",
+    ),
+    form: setting(
+      "Which nets are trained: auto tries several of ours, the others are the paper's forms as they stand.",
+      seriesFormats.form,
+      "auto",
+    ),
+    driftRatio: setting(
+      "A model is stale when its rolling MASE exceeds this many times the MASE it validated with.",
+      seriesFormats.driftRatio,
+      2.25,
+    ),
+    driftBound: setting(
+      "A model is stale, too, when its rolling MASE exceeds this; 0 for no such bound.",
+      seriesFormats.driftBound,
+      0,
+    ),
     overrides: setting("Other settings for series whose id matches a pattern.", overrides, []),
   },
   engine: {
@@ -193,6 +222,7 @@ export const schema = {
       1024,
     ),
   },
+  ...modelSchema,
   limits: {
     seriesIdLength: setting(
       "Longest series id accepted, in characters; a longer one is a dead letter.",
@@ -232,6 +262,11 @@ export const schema = {
     graceMs: setting("Time to settle and leave after SIGTERM.", integer(1000, 600_000), 25_000),
     host: setting("Address the HTTP server listens on.", freeText, "0.0.0.0"),
     port: setting("Port of the HTTP server; 0 takes any free one.", integer(0, 65_535), 9464),
+    tokenFile: setting(
+      "File with the token that HTTP requests which change something must bear; without one they are refused.",
+      filePath,
+      "",
+    ),
     logLevel: setting(
       "Least severe level that is logged.",
       oneOf("trace", "debug", "info", "warn", "error", "fatal", "silent"),
@@ -254,7 +289,3 @@ type Values<S> =
           ? Secret | null
           : Values<S[K]>;
       };
-
-function setting<T>(doc: string, format: Format<T>, fallback: NoInfer<T>): Setting<T> {
-  return { doc, format, default: fallback };
-}

@@ -1,6 +1,7 @@
 // The schema by dotted key, and as a convict store. The only file that knows convict.
 import convict from "convict";
-import { type GivenConfig, type Setting, schema } from "./schema.ts";
+import { type GivenConfig, schema } from "./schema.ts";
+import type { Setting } from "./setting.ts";
 
 /** Settings by dotted key, in the order of the schema. */
 export const settings: ReadonlyMap<string, Setting<unknown>> = new Map(listSettings("", schema));
