@@ -5,8 +5,8 @@
 // table. For each one it gains, the log calls the member's lane, a function that lives as long as the
 // ownership. Before the lane runs, the log has (1) fenced every earlier owner, (2) read the committed
 // positions again, (3) placed the reader there. The lane then restores its tables and reads its batches.
-// When ownership ends, `lost` fires, `batches()` ends and a late `commit()` throws PartitionLostError; the
-// lane is expected to return soon after.
+// When ownership ends, `lost` fires, `batches()` and `tail()` end and a late `commit()` throws
+// PartitionLostError; the lane is expected to return soon after.
 
 import type { Outgoing } from "../domain.ts";
 
@@ -70,6 +70,12 @@ export interface OwnedPartition {
   /** Reads this partition of a compacted topic from its beginning to where it ended when asked. Throws
    * PartitionLostError when the partition is lost before that. */
   restore(topic: string): AsyncIterable<readonly StoredRecord[]>;
+  /**
+   * Committed records of this partition of a compacted topic from `fromOffset` on, as others write them. Goes on
+   * where a restore ended when given the offset after its last record, or 0 if it had none. Sits out a broker
+   * that does not answer. Ends, without an error, when the partition is lost or the membership drains.
+   */
+  tail(topic: string, fromOffset: number): AsyncIterable<readonly StoredRecord[]>;
   /** Input from the committed positions on; bounded ahead of its reader. Ends when the partition is lost or
    * the membership drains. Batches of one topic come in offset order. */
   batches(): AsyncIterable<StoredBatch>;
@@ -79,6 +85,11 @@ export interface OwnedPartition {
    * over. Calls of one partition must not overlap.
    */
   commit(commit: Commit): Promise<void>;
+  /**
+   * Writes the records in one transaction and moves no position. Else as `commit`, but when an answer is lost there
+   * is no position to tell whether it had gone through: then the records are written again.
+   */
+  write(records: readonly Outgoing[]): Promise<void>;
 }
 
 /** Works through one owned partition until `batches()` ends. */
@@ -110,5 +121,11 @@ export interface Log {
   append(records: readonly Outgoing[]): Promise<void>;
   /** Follows the committed records of all partitions of a topic, in no group, until `signal` fires. */
   follow(topic: string, from: "earliest" | "latest", signal: AbortSignal): AsyncIterable<StoredBatch>;
+  /**
+   * Reads the committed records of all partitions of a topic, in no group, from the beginning to where each
+   * ended when asked: all that was written by then, so a transaction still open there is waited for. Ends only
+   * when complete; throws the signal's reason when it fires before that.
+   */
+  read(topic: string, signal: AbortSignal): AsyncIterable<StoredBatch>;
   close(): Promise<void>;
 }

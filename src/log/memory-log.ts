@@ -12,7 +12,7 @@ import { MemoryGroup } from "./memory/group.ts";
 import { Readers } from "./memory/readers.ts";
 import { type CommitFault, MemoryStore } from "./memory/store.ts";
 
-const followBatchRecords = 1_000;
+const readBatchRecords = 1_000;
 
 export interface MemoryLogOptions {
   readonly clock?: Clock;
@@ -71,7 +71,7 @@ export class MemoryLog implements Log {
     signal.addEventListener("abort", wake);
     try {
       while (!signal.aborted && !this.#closed.signal.aborted) {
-        const batch = this.#store.outage === null ? readers.next(followBatchRecords) : undefined;
+        const batch = this.#store.outage === null ? readers.next(readBatchRecords) : undefined;
         if (batch === undefined) await pulse.next();
         else yield batch;
         await setImmediate(); // a long topic must not hold up the event loop
@@ -79,6 +79,21 @@ export class MemoryLog implements Log {
     } finally {
       signal.removeEventListener("abort", wake);
     }
+  }
+
+  async *read(topic: string, signal: AbortSignal): AsyncGenerator<StoredBatch> {
+    // Taken at once, so that compaction cannot drop a tombstone between two batches.
+    const contents = Array.from({ length: this.#store.facts(topic).partitions }, (_, partition) =>
+      this.#store.partition(topic, partition).read(0, Number.POSITIVE_INFINITY),
+    );
+    for (const [partition, stored] of contents.entries()) {
+      for (let start = 0; start < stored.length; start += readBatchRecords) {
+        await this.#answers(signal);
+        const records = stored.slice(start, start + readBatchRecords);
+        yield { topic, partition, records, nextOffset: records[records.length - 1].offset + 1 };
+      }
+    }
+    await this.#answers(signal);
   }
 
   /** Stops every membership by force and ends every follower. */
@@ -105,6 +120,25 @@ export class MemoryLog implements Log {
   setOutage(why: string | null): void {
     this.#store.outage = why;
     this.#store.pulse.beat();
+  }
+
+  /** A turn of the event loop; longer while the log is out. Throws when the signal fires or the log closes. */
+  async #answers(signal: AbortSignal): Promise<void> {
+    const { pulse } = this.#store;
+    const wake = () => pulse.beat();
+    signal.addEventListener("abort", wake);
+    try {
+      for (;;) {
+        await setImmediate();
+        signal.throwIfAborted();
+        if (this.#closed.signal.aborted)
+          throw new ForecastnetError("LOG_FAILED", "the embedded log was closed");
+        if (this.#store.outage === null) return;
+        await pulse.next();
+      }
+    } finally {
+      signal.removeEventListener("abort", wake);
+    }
   }
 
   #readersOf(topic: string, from: "earliest" | "latest"): Readers {

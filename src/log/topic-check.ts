@@ -1,27 +1,37 @@
 // Checks, before anything is read, that the topics are there and fit for their duty. Creates our own where
 // allowed. All problems are told at once, each with what to do.
 
-import { ForecastnetError } from "../runtime/errors.ts";
-import type { Log, TopicFacts, TopicSpec } from "./log.ts";
+import { type ErrorCode, ForecastnetError } from "../runtime/errors.ts";
+import type { Log, TopicFacts } from "./log.ts";
+import {
+  describeMissing,
+  type OwnTopic,
+  type OwnTopicNames,
+  ownTopics,
+  problemsOf,
+  type TrainerTopicNames,
+  trainerTopics,
+} from "./own-topics.ts";
 
-/** Room for the largest records of ours: a model's weights. */
-const OUR_MAX_MESSAGE_BYTES = 16 * 1024 * 1024;
-
-export interface TopicNames {
+export interface TopicNames extends OwnTopicNames {
   readonly inputs: readonly string[];
-  readonly forecasts: string;
-  readonly state: string;
-  readonly models: string;
-  readonly deadLetters: string;
+}
+
+/** Partition counts as a trainer finds them. */
+export interface TrainerTopics {
+  readonly trainingPartitions: number;
+  readonly eventPartitions: number;
+  readonly deadLetterPartitions: number;
 }
 
 /** Partition counts, as found or as created. */
-export interface CheckedTopics {
+export interface CheckedTopics extends TrainerTopics {
   /** The number of partitions to own: the largest count among the inputs. */
   readonly partitions: number;
   readonly forecastPartitions: number;
-  readonly deadLetterPartitions: number;
 }
+
+type FactsByTopic = ReadonlyMap<string, TopicFacts>;
 
 export async function checkTopics(log: Log, names: TopicNames, mayCreate: boolean): Promise<CheckedTopics> {
   const inputs = await factsOf(log, names.inputs);
@@ -33,74 +43,73 @@ export async function checkTopics(log: Log, names: TopicNames, mayCreate: boolea
     );
   }
   const partitions = Math.max(...[...inputs.values()].map((facts) => facts.partitions));
-  const ours: readonly TopicSpec[] = [
-    { topic: names.forecasts, partitions, compacted: false },
-    { topic: names.state, partitions, compacted: true, settings: tableSettings },
-    { topic: names.models, partitions, compacted: true, settings: tableSettings },
-    { topic: names.deadLetters, partitions, compacted: false, settings: largeRecords },
-  ];
-  const found = mayCreate
-    ? await createMissing(log, ours)
-    : await factsOf(
-        log,
-        ours.map(({ topic }) => topic),
-      );
-  const problems = [
-    ...ours.filter(({ topic }) => !found.has(topic)).map(describeMissing),
-    ...[names.state, names.models].flatMap((table) =>
-      problemsOfTable(found.get(table), partitions, names.inputs),
-    ),
-  ];
-  if (problems.length > 0) {
-    const code = found.size < ours.length ? "TOPIC_MISSING" : "TOPIC_UNFIT";
-    throw new ForecastnetError(code, problems.join("; "));
+  const ours = ownTopics(names, partitions);
+  const found = mayCreate ? await createMissing(log, ours) : await factsOf(log, topicsOf(ours));
+  const absent = ours.filter(({ topic }) => !found.has(topic)).map(describeMissing);
+  const unfit = unfitOf(ours, found, names.inputs.join(", "));
+  refuse(absent.length > 0 ? "TOPIC_MISSING" : "TOPIC_UNFIT", [...absent, ...unfit]);
+  return { partitions, forecastPartitions: widthOf(found, names.forecasts), ...widths(found, names) };
+}
+
+/**
+ * For a trainer. It knows no inputs, so it cannot say how wide a topic must be and creates none. Where workers
+ * may create topics (`mayCreate`), a missing one is awaited: one may have started before the other.
+ */
+export async function checkTrainerTopics(
+  log: Log,
+  names: TrainerTopicNames,
+  mayCreate: boolean,
+): Promise<TrainerTopics> {
+  const found = await factsOf(log, topicsOf(trainerTopics(names, 0)));
+  const ours = trainerTopics(names, widthOf(found, names.training));
+  const absent = topicsOf(ours).filter((topic) => !found.has(topic));
+  if (absent.length > 0) {
+    const them = `topic ${absent.join(", ")} does not exist`;
+    refuse(mayCreate ? "TOPIC_AWAITED" : "TOPIC_MISSING", [
+      mayCreate
+        ? `${them} yet: a worker creates it when it starts`
+        : `${them}: create it as a worker asks for it when it starts, or set kafka.createTopics for the workers`,
+    ]);
   }
+  refuse("TOPIC_UNFIT", unfitOf(ours, found, names.training));
+  return widths(found, names);
+}
+
+function refuse(code: ErrorCode, problems: readonly string[]): void {
+  if (problems.length > 0) throw new ForecastnetError(code, problems.join("; "));
+}
+
+function unfitOf(ours: readonly OwnTopic[], found: FactsByTopic, model: string): string[] {
+  return ours.flatMap((own) => {
+    const facts = found.get(own.topic);
+    return facts === undefined ? [] : problemsOf(own, facts, model);
+  });
+}
+
+function widths(found: FactsByTopic, names: TrainerTopicNames): TrainerTopics {
   return {
-    partitions,
-    forecastPartitions: found.get(names.forecasts)?.partitions ?? partitions,
-    deadLetterPartitions: found.get(names.deadLetters)?.partitions ?? partitions,
+    trainingPartitions: widthOf(found, names.training),
+    eventPartitions: widthOf(found, names.events),
+    deadLetterPartitions: widthOf(found, names.deadLetters),
   };
 }
 
-const largeRecords = { "max.message.bytes": String(OUR_MAX_MESSAGE_BYTES) };
-// Small segments: a restore reads what compaction has not yet removed.
-const tableSettings = {
-  ...largeRecords,
-  "segment.bytes": String(64 * 1024 * 1024),
-  "min.cleanable.dirty.ratio": "0.1",
-};
+function widthOf(found: FactsByTopic, topic: string): number {
+  return found.get(topic)?.partitions ?? 0;
+}
 
-async function factsOf(log: Log, topics: readonly string[]): Promise<Map<string, TopicFacts>> {
+function topicsOf(specs: readonly OwnTopic[]): string[] {
+  return specs.map(({ topic }) => topic);
+}
+
+async function factsOf(log: Log, topics: readonly string[]): Promise<FactsByTopic> {
   return new Map((await log.describeTopics(topics)).map((facts) => [facts.topic, facts]));
 }
 
-async function createMissing(log: Log, specs: readonly TopicSpec[]): Promise<Map<string, TopicFacts>> {
-  const topics = specs.map(({ topic }) => topic);
-  const found = await factsOf(log, topics);
+async function createMissing(log: Log, specs: readonly OwnTopic[]): Promise<FactsByTopic> {
+  const found = await factsOf(log, topicsOf(specs));
   const missing = specs.filter(({ topic }) => !found.has(topic));
   if (missing.length === 0) return found;
   await log.createTopics(missing);
-  return factsOf(log, topics);
-}
-
-function describeMissing({ topic, partitions, compacted }: TopicSpec): string {
-  const policy = compacted ? ", cleanup.policy=compact" : "";
-  return `topic ${topic} does not exist: create it (${partitions} partitions${policy}) or set kafka.createTopics`;
-}
-
-function problemsOfTable(
-  facts: TopicFacts | undefined,
-  partitions: number,
-  inputs: readonly string[],
-): string[] {
-  if (facts === undefined) return [];
-  const problems: string[] = [];
-  if (facts.partitions !== partitions) {
-    problems.push(
-      `topic ${facts.topic} has ${facts.partitions} partitions and must have ${partitions}, as many as ${inputs.join(", ")}`,
-    );
-  }
-  if (!facts.compacted)
-    problems.push(`topic ${facts.topic} is not compacted: set cleanup.policy=compact on it`);
-  return problems;
+  return factsOf(log, topicsOf(specs));
 }

@@ -1,6 +1,6 @@
 // Forecasts as bytes, in the format the subscribers asked for. The domain's arrays are read in place.
 
-import type { Forecast, Quantile, Tier } from "../../domain.ts";
+import type { Calibration, Forecast, LiveScores, Quantile, Tier } from "../../domain.ts";
 import { avroCodec, singleObjectHeader } from "./avro.ts";
 import { confluentHeaderBytes } from "./avro-observations.ts";
 import { AvroWriter } from "./avro-writer.ts";
@@ -59,9 +59,31 @@ function writeForecast(header: Buffer, forecast: Forecast): Buffer {
   writer.writeDouble(forecast.filledShare);
   writer.writeLong(forecast.freshSteps);
   writer.writeLong(forecast.skippedOrigins);
-  writer.writeLong(0); // calibration: null
-  writer.writeLong(0); // scores: null
+  writeCalibration(forecast.calibration);
+  writeScores(forecast.scores);
   return writer.end();
+}
+
+function writeCalibration(calibration: Calibration | null): void {
+  writer.writeLong(calibration === null ? 0 : 1);
+  if (calibration === null) return;
+  writer.writeString(calibration.method);
+  writer.writeLong(calibration.scoredSteps);
+  writer.writeArray(calibration.rawQuantiles, writeQuantile);
+}
+
+function writeScores(scores: LiveScores | null): void {
+  writer.writeLong(scores === null ? 0 : 1);
+  if (scores === null) return;
+  writer.writeDouble(scores.mase);
+  writer.writeDouble(scores.crps);
+  writer.writeArray(scores.coverage, writeCoverage);
+  writer.writeLong(scores.scoredSteps);
+}
+
+function writeCoverage({ stated, observed }: LiveScores["coverage"][number]): void {
+  writer.writeDouble(stated);
+  writer.writeDouble(observed);
 }
 
 function writeTime(ms: number): void {
@@ -108,7 +130,7 @@ export function toForecastRecord(forecast: Forecast): ForecastRecord {
     filledShare: forecast.filledShare,
     freshSteps: forecast.freshSteps,
     skippedOrigins: forecast.skippedOrigins,
-    calibration: null,
-    scores: null,
+    calibration: forecast.calibration,
+    scores: forecast.scores,
   };
 }

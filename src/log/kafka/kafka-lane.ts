@@ -2,7 +2,8 @@
 //   wait for our own previous lane of it, fence every earlier owner, read the committed positions again,
 //   begin where there is none, read, run the member's lane, close the producer.
 
-import type { Lane, StoredRecord, Subscription } from "../log.ts";
+import type { Lane, Subscription } from "../log.ts";
+import type { TableReads } from "./kafka-reads.ts";
 import { OwnedKafkaPartition } from "./owned-kafka-partition.ts";
 import type { Transactor } from "./transactor.ts";
 
@@ -14,9 +15,9 @@ export interface KafkaLaneOptions {
   readonly work: Lane;
   /** An earlier lane of the same partition that is still closing. */
   readonly previous: Promise<void> | undefined;
+  readonly reads: TableReads;
   transactor(lost: AbortSignal): Transactor;
   startOffset(topic: string, partition: number, start: "earliest" | "latest"): Promise<number>;
-  restore(topic: string, partition: number, lost: AbortSignal): AsyncIterable<readonly StoredRecord[]>;
   /** Positions are known: fetching may begin. */
   read(): void;
   /** The queue has room again. */
@@ -35,7 +36,7 @@ export class KafkaLane {
   #isReading = false;
 
   constructor(options: KafkaLaneOptions) {
-    const { partition, topics, subscription, restore, resume } = options;
+    const { partition, topics, subscription, reads, resume } = options;
     this.#options = options;
     this.topics = topics;
     this.#transactor = options.transactor(this.#abort.signal);
@@ -44,7 +45,7 @@ export class KafkaLane {
       maxBatchRecords: subscription.maxBatchRecords,
       transactor: this.#transactor,
       lost: this.#abort.signal,
-      restore,
+      reads,
       resume,
     });
     this.closed = this.#live();

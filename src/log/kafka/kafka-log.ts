@@ -1,6 +1,6 @@
 // The log on a Kafka cluster, through kafkajs. This folder is the only place that knows the client, so that
 // it can be replaced: it is unmaintained, and what it lacks is built here, each thing in one file:
-//   manual assignment        partition-reader.ts
+//   manual assignment        partition-reader.ts, kafka-reads.ts
 //   co-partitioned, sticky   co-partition-assigner.ts
 //   revocation               kafka-membership.ts
 //   fencing without KIP-447  transactor.ts
@@ -13,19 +13,10 @@ import type { Outgoing } from "../../domain.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { ForecastnetError } from "../../runtime/errors.ts";
 import type { Logger } from "../../runtime/logging.ts";
-import type {
-  Lane,
-  Log,
-  Membership,
-  StoredBatch,
-  StoredRecord,
-  Subscription,
-  TopicFacts,
-  TopicSpec,
-} from "../log.ts";
+import type { Lane, Log, Membership, StoredBatch, Subscription, TopicFacts, TopicSpec } from "../log.ts";
 import { isPassing, reasonOf } from "./kafka-errors.ts";
 import { KafkaMembership } from "./kafka-membership.ts";
-import { clusterOf, openReader } from "./partition-reader.ts";
+import { KafkaReads } from "./kafka-reads.ts";
 import { cutRequests } from "./produce-requests.ts";
 
 export interface KafkaLogOptions {
@@ -60,6 +51,7 @@ class KafkaLog implements Log {
   readonly #options: KafkaLogOptions;
   readonly #kafka: Kafka;
   readonly #admin: Admin;
+  readonly #reads: KafkaReads;
   readonly #factsByTopic = new Map<string, TopicFacts>();
   #producer: Promise<Producer> | undefined;
 
@@ -67,6 +59,7 @@ class KafkaLog implements Log {
     this.#options = options;
     this.#kafka = new kafkajs.Kafka(clientConfig(options));
     this.#admin = this.#kafka.admin();
+    this.#reads = new KafkaReads(this.#kafka, (topic) => this.#findTopic(topic), options.logger);
   }
 
   async connect(): Promise<void> {
@@ -134,7 +127,7 @@ class KafkaLog implements Log {
       findTopic: (topic) => this.#findTopic(topic),
       committed: (group, topic, partition) => this.#committed(group, topic, partition),
       startOffset: (topic, partition, start) => this.#startOffset(topic, partition, start),
-      restore: (topic, partition, signal) => this.#restore(topic, partition, signal),
+      reads: this.#reads,
     });
     await this.#reach(() => membership.join());
     return membership;
@@ -147,20 +140,12 @@ class KafkaLog implements Log {
     }
   }
 
-  async *follow(
-    topic: string,
-    from: "earliest" | "latest",
-    signal: AbortSignal,
-  ): AsyncGenerator<StoredBatch> {
-    const facts = await this.#findTopic(topic);
-    const partitions = Array.from({ length: facts.partitions }, (_, partition) => partition);
-    const cluster = clusterOf(this.#kafka);
-    try {
-      const reader = await openReader(cluster, topic, partitions, from, signal);
-      yield* reader.follow(250, signal);
-    } finally {
-      await cluster.disconnect();
-    }
+  follow(topic: string, from: "earliest" | "latest", signal: AbortSignal): AsyncIterable<StoredBatch> {
+    return this.#reads.follow(topic, from, signal);
+  }
+
+  read(topic: string, signal: AbortSignal): AsyncIterable<StoredBatch> {
+    return this.#reads.read(topic, signal);
   }
 
   async close(): Promise<void> {
@@ -177,20 +162,6 @@ class KafkaLog implements Log {
       const code = isPassing(error) ? "BROKER_UNREACHABLE" : "LOG_FAILED";
       const brokers = this.#options.brokers.join(", ");
       throw new ForecastnetError(code, `kafka at ${brokers}: ${reasonOf(error)}`, { cause: error });
-    }
-  }
-
-  async *#restore(
-    topic: string,
-    partition: number,
-    signal: AbortSignal,
-  ): AsyncGenerator<readonly StoredRecord[]> {
-    const cluster = clusterOf(this.#kafka);
-    try {
-      const reader = await openReader(cluster, topic, [partition], "earliest", signal);
-      for await (const { records } of reader.toEnd(signal)) yield records;
-    } finally {
-      await cluster.disconnect();
     }
   }
 

@@ -11,11 +11,12 @@ import type { Clock } from "../../runtime/clock.ts";
 import { ForecastnetError, PartitionLostError } from "../../runtime/errors.ts";
 import type { Logger } from "../../runtime/logging.ts";
 import { fired, firesWithin, settlesWithin } from "../../runtime/waiting.ts";
-import type { Lane, Membership, MembershipStatus, StoredRecord, Subscription } from "../log.ts";
+import type { Lane, Membership, MembershipStatus, Subscription } from "../log.ts";
 import { createGroupConsumer, runGroupConsumer } from "./group-consumer.ts";
 import { GroupPulse } from "./group-pulse.ts";
 import { isPassing, reasonOf } from "./kafka-errors.ts";
 import { KafkaLane } from "./kafka-lane.ts";
+import type { TableReads } from "./kafka-reads.ts";
 import type { FindTopic } from "./produce-requests.ts";
 import { Transactor } from "./transactor.ts";
 
@@ -30,9 +31,9 @@ export interface MembershipOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly findTopic: FindTopic;
+  readonly reads: TableReads;
   committed(group: string, topic: string, partition: number): Promise<number | null>;
   startOffset(topic: string, partition: number, start: "earliest" | "latest"): Promise<number>;
-  restore(topic: string, partition: number, signal: AbortSignal): AsyncIterable<readonly StoredRecord[]>;
 }
 
 export class KafkaMembership implements Membership {
@@ -211,7 +212,7 @@ export class KafkaMembership implements Membership {
   }
 
   #open(partition: number, topics: readonly string[]): void {
-    const { subscription, lane: work, startOffset, restore } = this.#options;
+    const { subscription, lane: work, startOffset, reads } = this.#options;
     const lane = new KafkaLane({
       partition,
       topics,
@@ -220,7 +221,7 @@ export class KafkaMembership implements Membership {
       previous: this.#closingByPartition.get(partition),
       transactor: (lost) => this.#transactor(partition, lost),
       startOffset,
-      restore,
+      reads,
       read: () => this.#read(lane),
       resume: () => this.#resume(partition),
       onError: (error) => this.#onLaneError(lane, error),

@@ -1,10 +1,12 @@
-// One owned partition as its lane sees it: input queued ahead of the lane, restores, commits. The queue is
+// One owned partition as its lane sees it: input queued ahead of the lane, tables, commits. The queue is
 // bounded by pausing the fetches of this partition; kafkajs itself never waits for a lane, so that it keeps
 // sending heartbeats however long a batch takes.
 
 import type { Batch as KafkaBatch } from "kafkajs";
+import type { Outgoing } from "../../domain.ts";
 import { PartitionLostError } from "../../runtime/errors.ts";
 import type { Commit, OwnedPartition, StoredBatch, StoredRecord } from "../log.ts";
+import type { TableReads } from "./kafka-reads.ts";
 import type { Transactor } from "./transactor.ts";
 
 /** Fetching pauses above this many batches' worth of records, and resumes below half of it. */
@@ -21,7 +23,7 @@ export interface OwnedKafkaPartitionOptions {
   readonly maxBatchRecords: number;
   readonly transactor: Transactor;
   readonly lost: AbortSignal;
-  restore(topic: string, partition: number, lost: AbortSignal): AsyncIterable<readonly StoredRecord[]>;
+  readonly reads: TableReads;
   /** Called when the queue has room again. */
   resume(): void;
 }
@@ -33,8 +35,9 @@ export class OwnedKafkaPartition implements OwnedPartition {
   readonly #queue: Fetched[] = [];
   readonly #positionByTopic = new Map<string, number>();
   readonly #lagByTopic = new Map<string, number>();
+  /** Fires when reading ends: the partition is lost, or the member drains. */
+  readonly #over = new AbortController();
   #queuedRecords = 0;
-  #isDraining = false;
   #hasBegun = false;
   #wake: (() => void) | undefined;
 
@@ -42,7 +45,7 @@ export class OwnedKafkaPartition implements OwnedPartition {
     this.#options = options;
     this.partition = options.partition;
     this.lost = options.lost;
-    this.lost.addEventListener("abort", () => this.#wake?.());
+    this.lost.addEventListener("abort", () => this.drain());
   }
 
   /** Whether the lane has come as far as reading its input. */
@@ -95,14 +98,18 @@ export class OwnedKafkaPartition implements OwnedPartition {
   }
 
   async *restore(topic: string): AsyncGenerator<readonly StoredRecord[]> {
-    yield* this.#options.restore(topic, this.partition, this.lost);
+    yield* this.#options.reads.restore(topic, this.partition, this.lost);
     if (this.lost.aborted)
       throw new PartitionLostError(this.partition, "it was revoked while being restored");
   }
 
+  tail(topic: string, fromOffset: number): AsyncIterable<readonly StoredRecord[]> {
+    return this.#options.reads.tail(topic, this.partition, fromOffset, this.#over.signal);
+  }
+
   async *batches(): AsyncGenerator<StoredBatch> {
     this.#hasBegun = true;
-    while (!this.lost.aborted && !this.#isDraining) {
+    while (!this.#over.signal.aborted) {
       const batch = this.#take();
       if (batch !== undefined) {
         yield batch;
@@ -120,9 +127,14 @@ export class OwnedKafkaPartition implements OwnedPartition {
     await this.#options.transactor.commit(commit);
   }
 
-  /** Ends `batches()`; what is queued but not taken stays uncommitted, for the next owner. */
+  async write(records: readonly Outgoing[]): Promise<void> {
+    if (this.lost.aborted) throw new PartitionLostError(this.partition, "it was revoked");
+    await this.#options.transactor.write(records);
+  }
+
+  /** Ends `batches()` and `tail()`; what is queued but not taken stays uncommitted, for the next owner. */
   drain(): void {
-    this.#isDraining = true;
+    this.#over.abort();
     this.#wake?.();
   }
 

@@ -5,37 +5,27 @@
 // Owns its positions; refuses to decide who may read what.
 
 import type { Cluster, Kafka } from "kafkajs";
+import { ForecastnetError } from "../../runtime/errors.ts";
 import { backoff } from "../../runtime/waiting.ts";
-import type { StoredBatch, StoredRecord } from "../log.ts";
-import { isOutOfRange, isPassing } from "./kafka-errors.ts";
+import type { StoredBatch } from "../log.ts";
+import { committedOf, type FetchedPartition } from "./committed-records.ts";
+import { isOutOfRange, isPassing, reasonOf } from "./kafka-errors.ts";
 
 const READ_COMMITTED = 1;
 const FETCH_BYTES = 8 * 1024 * 1024;
+/** How long a broker may wait for an open transaction to end before it answers. */
+const OPEN_TRANSACTION_MS = 250;
 
-interface RawMessage {
-  readonly offset: string;
-  readonly timestamp: string;
-  readonly key: Buffer | null;
-  readonly value: Buffer | null;
-  readonly headers: Record<string, Buffer>;
-  readonly isControlRecord: boolean;
-  readonly batchContext: {
-    readonly producerId: string;
-    readonly inTransaction: boolean;
-    readonly firstOffset: string;
-    readonly lastOffsetDelta: number;
-  };
-}
-
-interface FetchedPartition {
-  readonly partition: number;
-  readonly lastStableOffset: string;
-  readonly abortedTransactions: readonly { readonly producerId: string; readonly firstOffset: string }[];
-  readonly messages: readonly RawMessage[];
-}
+/** A number is an offset, in every partition. */
+export type Beginning = "earliest" | "latest" | number;
 
 interface FetchResponse {
   readonly responses: readonly { readonly partitions: readonly FetchedPartition[] }[];
+}
+
+interface Ends {
+  readonly stable: number;
+  readonly written: number;
 }
 
 /**
@@ -46,6 +36,7 @@ export function clusterOf(kafka: Kafka): Cluster {
   let captured: Cluster | undefined;
   kafka.consumer({
     groupId: "never-joined",
+    allowAutoTopicCreation: false,
     partitionAssigners: [
       ({ cluster }) => {
         captured = cluster;
@@ -65,16 +56,19 @@ export function clusterOf(kafka: Kafka): Cluster {
 /** Waits for a broker that does not answer until the signal fires; only then does a passing failure come out. */
 export async function openReader(
   cluster: Cluster,
-  topic: string,
-  partitions: readonly number[],
-  from: "earliest" | "latest",
+  where: { readonly topic: string; readonly partitions: readonly number[] },
+  from: Beginning,
   signal: AbortSignal,
 ): Promise<PartitionReader> {
+  const { topic, partitions } = where;
   for (let attempt = 0; ; attempt++) {
     try {
+      await cluster.connect();
+      await cluster.addMultipleTargetTopics([topic]);
       return new PartitionReader(cluster, topic, await findPositions(cluster, topic, partitions, from));
     } catch (error) {
-      if (signal.aborted || !isPassing(error)) throw error;
+      if (signal.aborted) throw error;
+      if (!isPassing(error)) throw failureOf(topic, error);
       await backoff(attempt, signal);
     }
   }
@@ -84,10 +78,9 @@ async function findPositions(
   cluster: Cluster,
   topic: string,
   partitions: readonly number[],
-  from: "earliest" | "latest",
+  from: Beginning,
 ): Promise<Map<number, number>> {
-  await cluster.connect();
-  await cluster.addMultipleTargetTopics([topic]);
+  if (typeof from === "number") return new Map(partitions.map((partition) => [partition, from]));
   const [found] = await cluster.fetchTopicsOffset([
     {
       topic,
@@ -104,7 +97,7 @@ export class PartitionReader {
   readonly #cluster: Cluster;
   readonly #topic: string;
   readonly #positionByPartition: Map<number, number>;
-  readonly #endByPartition = new Map<number, number>();
+  readonly #endsByPartition = new Map<number, Ends>();
 
   constructor(cluster: Cluster, topic: string, positionByPartition: Map<number, number>) {
     this.#cluster = cluster;
@@ -112,86 +105,107 @@ export class PartitionReader {
     this.#positionByPartition = positionByPartition;
   }
 
-  /** Everything committed up to where the partitions end now, then stops. */
-  async *toEnd(signal: AbortSignal): AsyncGenerator<StoredBatch> {
+  /**
+   * Everything committed up to where the partitions end now, then stops. The end of what is `written` may lie
+   * in transactions that are still open, or whose end is known to their writer and not yet to the partition:
+   * they are waited for.
+   */
+  async *toEnd(end: keyof Ends, signal: AbortSignal): AsyncGenerator<StoredBatch> {
     const goals = new Map<number, number>();
-    while (!signal.aborted) {
-      yield* await this.#poll(0, signal);
-      for (const [partition, end] of this.#endByPartition) {
-        if (!goals.has(partition)) goals.set(partition, end);
+    let open = [...this.#positionByPartition.keys()];
+    while (open.length > 0 && !signal.aborted) {
+      const batches = await this.next(goals.size === 0 ? 0 : OPEN_TRANSACTION_MS, signal, open);
+      for (const [partition, ends] of this.#endsByPartition) {
+        if (!goals.has(partition)) goals.set(partition, ends[end]);
       }
-      const isDone = [...this.#positionByPartition].every(
-        ([partition, position]) => position >= (goals.get(partition) ?? Number.POSITIVE_INFINITY),
-      );
-      if (isDone) return;
+      for (const batch of batches) {
+        const goal = goals.get(batch.partition) ?? 0;
+        const records = batch.records.filter(({ offset }) => offset < goal);
+        if (records.length > 0) yield { ...batch, records, nextOffset: Math.min(batch.nextOffset, goal) };
+      }
+      open = open.filter((partition) => this.#positionOf(partition) < (goals.get(partition) ?? Infinity));
     }
   }
 
   async *follow(waitMs: number, signal: AbortSignal): AsyncGenerator<StoredBatch> {
-    while (!signal.aborted) yield* await this.#poll(waitMs, signal);
+    while (!signal.aborted) yield* await this.next(waitMs, signal);
   }
 
-  async #poll(waitMs: number, signal: AbortSignal): Promise<StoredBatch[]> {
+  /**
+   * What has come since the last call; a broker that has nothing waits for `waitMs` before it says so. One that
+   * does not answer is asked again until the signal fires, and nothing is what it gives then.
+   */
+  async next(
+    waitMs: number,
+    signal: AbortSignal,
+    partitions: readonly number[] = [...this.#positionByPartition.keys()],
+  ): Promise<StoredBatch[]> {
     for (let attempt = 0; !signal.aborted; attempt++) {
       try {
-        return await this.#fetch(waitMs);
+        return await this.#fetch(partitions, waitMs);
       } catch (error) {
-        if (isOutOfRange(error)) await this.#rewind(signal);
-        else if (!isPassing(error)) throw error;
+        if (!isOutOfRange(error) && !isPassing(error)) throw failureOf(this.#topic, error);
         await backoff(attempt, signal);
-        // A dead broker makes this fail as well: the next round finds out the same way.
-        await this.#cluster.refreshMetadata().catch((cause: unknown) => {
-          if (!isPassing(cause)) throw cause;
-        });
+        await this.#findAgain(partitions, isOutOfRange(error));
       }
     }
     return [];
   }
 
-  async #fetch(waitMs: number): Promise<StoredBatch[]> {
+  async #fetch(partitions: readonly number[], waitMs: number): Promise<StoredBatch[]> {
     await this.#cluster.refreshMetadataIfNecessary();
-    const leaders = this.#cluster.findLeaderForPartitions(this.#topic, [...this.#positionByPartition.keys()]);
-    const answers = await Promise.all(
-      Object.entries(leaders).map(async ([nodeId, partitions]) => {
-        const broker = await this.#cluster.findBroker({ nodeId });
-        const response: FetchResponse = await broker.fetch({
-          isolationLevel: READ_COMMITTED,
-          maxWaitTime: waitMs,
-          minBytes: 1,
-          maxBytes: FETCH_BYTES,
-          topics: [
-            {
-              topic: this.#topic,
-              partitions: partitions.map((partition) => ({
-                partition,
-                fetchOffset: String(this.#positionByPartition.get(partition)),
-                maxBytes: FETCH_BYTES,
-              })),
-            },
-          ],
-        });
-        return this.#advance(response.responses.flatMap((topic) => topic.partitions));
-      }),
+    const leaders = this.#cluster.findLeaderForPartitions(this.#topic, [...partitions]);
+    const led = new Set(Object.values(leaders).flat());
+    const absent = partitions.find((partition) => !led.has(partition));
+    if (absent !== undefined) throw noSuchPartition(this.#topic, absent);
+    const responses = await Promise.all(
+      Object.entries(leaders).map(([nodeId, ofLeader]) => this.#ask(nodeId, ofLeader, waitMs)),
     );
-    return answers.flat();
+    // Not before all have answered: a position that moved past records nobody was given would lose them.
+    return responses.flatMap((response) =>
+      this.#advance(response.responses.flatMap((topic) => topic.partitions)),
+    );
+  }
+
+  async #ask(nodeId: string, partitions: readonly number[], waitMs: number): Promise<FetchResponse> {
+    const broker = await this.#cluster.findBroker({ nodeId });
+    return broker.fetch({
+      isolationLevel: READ_COMMITTED,
+      maxWaitTime: waitMs,
+      minBytes: 1,
+      maxBytes: FETCH_BYTES,
+      topics: [
+        {
+          topic: this.#topic,
+          partitions: partitions.map((partition) => ({
+            partition,
+            fetchOffset: String(this.#positionOf(partition)),
+            maxBytes: FETCH_BYTES,
+          })),
+        },
+      ],
+    });
   }
 
   /**
    * A broker fills an answer in the order asked (kafkajs shuffles it) and leaves empty what no longer fits,
    * but always gives the first partition that has something at least one batch of it. So "nothing, although
-   * offsets remain" means that compaction has emptied a batch only while no partition before it got anything.
+   * offsets remain" means that compaction has emptied a batch only while no partition before it got anything,
+   * be it an emptied batch.
    */
   #advance(answer: readonly FetchedPartition[]): StoredBatch[] {
     const batches: StoredBatch[] = [];
     let isFirst = true;
     for (const fetched of answer) {
       const { partition, messages } = fetched;
-      const position = this.#positionByPartition.get(partition) ?? 0;
-      const end = Number(fetched.lastStableOffset);
-      this.#endByPartition.set(partition, end);
+      const position = this.#positionOf(partition);
+      const stable = Number(fetched.lastStableOffset);
+      this.#endsByPartition.set(partition, { stable, written: Number(fetched.highWatermark) });
       const last = messages.at(-1);
       if (last === undefined) {
-        if (isFirst && position < end) this.#positionByPartition.set(partition, position + 1);
+        if (!isFirst || position >= stable) continue;
+        this.#positionByPartition.set(partition, position + 1);
+        isFirst = false;
         continue;
       }
       isFirst = false;
@@ -204,44 +218,41 @@ export class PartitionReader {
     return batches;
   }
 
-  async #rewind(signal: AbortSignal): Promise<void> {
-    const partitions = [...this.#positionByPartition.keys()];
-    const fresh = await openReader(this.#cluster, this.#topic, partitions, "earliest", signal);
-    for (const [partition, earliest] of fresh.#positionByPartition) {
-      const position = this.#positionByPartition.get(partition) ?? 0;
-      this.#positionByPartition.set(partition, Math.max(position, earliest));
+  #positionOf(partition: number): number {
+    return this.#positionByPartition.get(partition) ?? 0;
+  }
+
+  /** Looks up where the partitions lie now and, when one was out of range, where they begin and end. */
+  async #findAgain(partitions: readonly number[], isOut: boolean): Promise<void> {
+    try {
+      await this.#cluster.refreshMetadata();
+      if (!isOut) return;
+      const earliest = await findPositions(this.#cluster, this.#topic, partitions, "earliest");
+      const latest = await findPositions(this.#cluster, this.#topic, partitions, "latest");
+      for (const partition of partitions) {
+        const first = earliest.get(partition) ?? 0;
+        const position = this.#positionOf(partition);
+        // Beyond the end: the topic was made anew, and none of it has been read.
+        const isBeyond = position > (latest.get(partition) ?? Infinity);
+        this.#positionByPartition.set(partition, isBeyond ? first : Math.max(position, first));
+      }
+    } catch (error) {
+      // A dead broker makes this fail as well: the next round finds out the same way.
+      if (!isPassing(error)) throw failureOf(this.#topic, error);
     }
   }
 }
 
-function committedOf(fetched: FetchedPartition, fromOffset: number): StoredRecord[] {
-  const aborted = fetched.abortedTransactions
-    .map(({ producerId, firstOffset }) => ({ producerId, firstOffset: Number(firstOffset) }))
-    .sort((a, b) => a.firstOffset - b.firstOffset);
-  let nextAborted = 0;
-  const abortingProducers = new Set<string>();
-  const records: StoredRecord[] = [];
-  for (const message of fetched.messages) {
-    const offset = Number(message.offset);
-    for (; nextAborted < aborted.length; nextAborted++) {
-      const transaction = aborted[nextAborted];
-      if (transaction === undefined || transaction.firstOffset > offset) break;
-      abortingProducers.add(transaction.producerId);
-    }
-    const { producerId, inTransaction } = message.batchContext;
-    if (message.isControlRecord) {
-      // A control record's key is version, then type; type 0 ends an aborted transaction.
-      if (message.key?.readInt16BE(2) === 0) abortingProducers.delete(producerId);
-      continue;
-    }
-    if (offset < fromOffset || (inTransaction && abortingProducers.has(producerId))) continue;
-    records.push({
-      key: message.key,
-      value: message.value,
-      headers: message.headers,
-      offset,
-      timestampMs: Number(message.timestamp),
-    });
-  }
-  return records;
+function noSuchPartition(topic: string, partition: number): ForecastnetError {
+  return new ForecastnetError("TOPIC_UNFIT", `topic ${topic} has no partition ${partition}: add partitions`, {
+    context: { topic, partition },
+  });
+}
+
+function failureOf(topic: string, cause: unknown): ForecastnetError {
+  if (cause instanceof ForecastnetError) return cause;
+  return new ForecastnetError("LOG_FAILED", `topic ${topic} could not be read: ${reasonOf(cause)}`, {
+    cause,
+    context: { topic },
+  });
 }

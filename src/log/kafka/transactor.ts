@@ -5,6 +5,7 @@
 // open, and the committed position then tells whether it had gone through.
 
 import type { Kafka, Producer } from "kafkajs";
+import type { Outgoing } from "../../domain.ts";
 import { ForecastnetError, PartitionLostError } from "../../runtime/errors.ts";
 import { backoff } from "../../runtime/waiting.ts";
 import type { Commit } from "../log.ts";
@@ -51,11 +52,20 @@ export class Transactor {
 
   async commit(commit: Commit): Promise<void> {
     try {
-      await this.#transact(commit);
+      await this.#transact(commit.records, commit);
     } catch (error) {
       await this.#recover(commit, error);
     }
     this.#positionByTopic.set(commit.topic, commit.nextOffset);
+  }
+
+  /** Moves no position, so that a lost answer leaves open what became of it: then it is written again. */
+  async write(records: readonly Outgoing[]): Promise<void> {
+    try {
+      await this.#transact(records, null);
+    } catch (error) {
+      await this.#recover({ records }, error);
+    }
   }
 
   async close(): Promise<void> {
@@ -65,9 +75,9 @@ export class Transactor {
     await producer?.disconnect().catch((error: unknown) => this.#options.onTrouble(reasonOf(error)));
   }
 
-  async #recover(commit: Commit, firstError: unknown): Promise<void> {
-    const { lost, confirmMembership, committed, onTrouble } = this.#options;
-    const before = this.#positionByTopic.get(commit.topic) ?? null;
+  async #recover(commit: Commit | Pick<Commit, "records">, firstError: unknown): Promise<void> {
+    const { lost, confirmMembership, onTrouble } = this.#options;
+    const move = "topic" in commit ? commit : null;
     let error = firstError;
     for (let attempt = 0; ; attempt++) {
       if (error instanceof ForecastnetError && !error.retryable) throw error;
@@ -81,10 +91,8 @@ export class Transactor {
         // A member the group has dropped must not fence its successor.
         await confirmMembership();
         await this.#fence();
-        const position = await committed(commit.topic);
-        if (position === commit.nextOffset) return;
-        if (position !== before) throw this.#lostError(`its position moved to ${position}`);
-        await this.#transact(commit);
+        if (move !== null && (await this.#hasMoved(move))) return;
+        await this.#transact(commit.records, move);
         return;
       } catch (next) {
         if (lost.aborted) throw this.#lostError();
@@ -93,17 +101,28 @@ export class Transactor {
     }
   }
 
-  async #transact({ records, topic, nextOffset }: Commit): Promise<void> {
+  /** Whether the commit went through after all. */
+  async #hasMoved({ topic, nextOffset }: Commit): Promise<boolean> {
+    const before = this.#positionByTopic.get(topic) ?? null;
+    const position = await this.#options.committed(topic);
+    if (position !== before && position !== nextOffset)
+      throw this.#lostError(`its position moved to ${position}`);
+    // A commit that leaves the position where it is cannot be told by it, and is made again.
+    return position !== before;
+  }
+
+  async #transact(records: readonly Outgoing[], move: Commit | null): Promise<void> {
     if (this.#options.lost.aborted) throw this.#lostError();
     if (this.#producer === undefined) throw new Error("open() comes before the first commit");
     const requests = await cutRequests(records, this.#options.findTopic);
     const transaction = await this.#producer.transaction();
     // Records before offsets: the reverse order runs into CONCURRENT_TRANSACTIONS.
     for (const topicMessages of requests) await transaction.sendBatch({ topicMessages, acks: -1 });
-    await transaction.sendOffsets({
-      consumerGroupId: this.#options.group,
-      topics: [{ topic, partitions: [{ partition: this.#options.partition, offset: String(nextOffset) }] }],
-    });
+    if (move !== null) {
+      const { group: consumerGroupId, partition } = this.#options;
+      const partitions = [{ partition, offset: String(move.nextOffset) }];
+      await transaction.sendOffsets({ consumerGroupId, topics: [{ topic: move.topic, partitions }] });
+    }
     await transaction.commit();
   }
 

@@ -1,13 +1,14 @@
 // One member's ownership of one partition number, and the lane that lives as long as it does. Once `lost` has
 // fired there is no way back: reading has ended and commits are refused, since a successor may be at work.
 import { setImmediate } from "node:timers/promises";
+import type { Outgoing } from "../../domain.ts";
 import { PartitionLostError } from "../../runtime/errors.ts";
 import type { Commit, Lane, OwnedPartition, StoredBatch, StoredRecord, Subscription } from "../log.ts";
 import type { Positions } from "./positions.ts";
 import { Readers } from "./readers.ts";
 import type { MemoryStore } from "./store.ts";
 
-const restoreChunkRecords = 1_000;
+const chunkRecords = 1_000;
 
 /** The member a lane belongs to. */
 export interface LaneHost {
@@ -62,26 +63,35 @@ export class Ownership<Host extends LaneHost = LaneHost> implements OwnedPartiti
   async *restore(topic: string): AsyncGenerator<readonly StoredRecord[]> {
     // Taken at once, so that compaction cannot drop a tombstone between two chunks.
     const records = this.#options.store.partition(topic, this.partition).read(0, Number.POSITIVE_INFINITY);
-    for (let start = 0; start < records.length; start += restoreChunkRecords) {
+    for (let start = 0; start < records.length; start += chunkRecords) {
       await this.#roundTrip(() => this.isLost);
       if (this.isLost) throw new PartitionLostError(this.partition, `taken over while it restored ${topic}`);
-      yield records.slice(start, start + restoreChunkRecords);
+      yield records.slice(start, start + chunkRecords);
     }
   }
 
-  async *batches(): AsyncGenerator<StoredBatch> {
-    const isOver = () => this.isLost || this.host.isStopping;
-    for (;;) {
-      await this.#roundTrip(isOver);
-      if (isOver()) return;
-      const batch = this.#readers.next(this.host.subscription.maxBatchRecords);
-      if (batch === undefined) await this.#options.store.pulse.next();
-      else yield batch;
-    }
+  async *tail(topic: string, fromOffset: number): AsyncGenerator<readonly StoredRecord[]> {
+    const { partition } = this;
+    const source = this.#options.store.partition(topic, partition);
+    const readers = new Readers([{ topic, partition, source, position: fromOffset }]);
+    for await (const { records } of this.#readOn(readers, chunkRecords)) yield records;
   }
 
-  async commit({ records, topic, nextOffset }: Commit): Promise<void> {
-    const { store, positions } = this.#options;
+  batches(): AsyncGenerator<StoredBatch> {
+    return this.#readOn(this.#readers, this.host.subscription.maxBatchRecords);
+  }
+
+  commit({ records, topic, nextOffset }: Commit): Promise<void> {
+    const { positions } = this.#options;
+    return this.#transact(records, () => positions.set(topic, this.partition, nextOffset));
+  }
+
+  write(records: readonly Outgoing[]): Promise<void> {
+    return this.#transact(records, () => {});
+  }
+
+  async #transact(records: readonly Outgoing[], move: () => void): Promise<void> {
+    const { store } = this.#options;
     // A client of a broker finds this out by reading the committed position again.
     let isCommitted = false;
     for (;;) {
@@ -91,7 +101,7 @@ export class Ownership<Host extends LaneHost = LaneHost> implements OwnedPartiti
       const fault = store.commitFaults.shift();
       if (fault?.when !== "before") {
         store.write(records);
-        positions.set(topic, this.partition, nextOffset);
+        move();
         isCommitted = true;
       }
       if (fault === undefined) return;
@@ -105,6 +115,18 @@ export class Ownership<Host extends LaneHost = LaneHost> implements OwnedPartiti
       if (!this.isLost) await this.host.lane(this);
     } catch (error) {
       if (!(error instanceof PartitionLostError)) this.host.fail(error);
+    }
+  }
+
+  /** What is there and what is still to come, until the partition is lost or its member drains. */
+  async *#readOn(readers: Readers, maxRecords: number): AsyncGenerator<StoredBatch> {
+    const isOver = () => this.isLost || this.host.isStopping;
+    for (;;) {
+      await this.#roundTrip(isOver);
+      if (isOver()) return;
+      const batch = readers.next(maxRecords);
+      if (batch === undefined) await this.#options.store.pulse.next();
+      else yield batch;
     }
   }
 

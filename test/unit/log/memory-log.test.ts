@@ -146,9 +146,51 @@ describe("an outage", () => {
     await member.stop(1_000);
   });
 
+  test("holds a tail and a read back, and ends neither", async (t) => {
+    const { log, join } = await openLog(t);
+    await log.append([input("a")]);
+    const heard: string[] = [];
+    const member = await join(async (owned) => {
+      for await (const records of owned.tail("in", 0))
+        heard.push(...records.map(({ value }) => String(value)));
+    });
+    await until(() => heard.length === 1);
+    log.setOutage("the power went");
+    const read = take(log.read("in", new AbortController().signal), 2);
+    for (let turns = 0; turns < 20; turns++) await setImmediate();
+    log.setOutage(null);
+    await log.append([input("b")]);
+    await until(() => heard.length === 2);
+    assert.deepEqual(
+      (await read).flatMap(({ records }) => records.map(({ value }) => String(value))),
+      ["a"],
+      "what was there when asked",
+    );
+    await member.stop(1_000);
+  });
+
+  for (const [end, reason] of [
+    ["its signal fires", /nobody waits/],
+    ["the log closes", /was closed/],
+  ] as const) {
+    test(`lets a read go when ${end}`, async (t) => {
+      const { log } = await openLog(t);
+      await log.append([input("a")]);
+      log.setOutage("the power went");
+      const abort = new AbortController();
+      const read = take(log.read("in", abort.signal), 1);
+      for (let turns = 0; turns < 20; turns++) await setImmediate();
+      if (end === "the log closes") await log.close();
+      else abort.abort(new Error("nobody waits any more"));
+      await assert.rejects(read, reason);
+    });
+  }
+
   test("does not keep a member from stopping", async (t) => {
     const { log, join } = await openLog(t);
-    const member = await join(copy);
+    const member = await join(async (owned) => {
+      await Promise.all([copy(owned), take(owned.tail("out", 0), 1)]);
+    });
     log.setOutage("the power went");
     await member.stop(1_000);
     await member.done;

@@ -19,6 +19,8 @@ const text = fc.string({ unit: "grapheme" });
 const timeMs = fc.integer({ min: Date.UTC(1900), max: Date.UTC(9999) });
 const numbers = fc.array(fc.double(), { maxLength: 30 });
 
+const quantiles = fc.array(fc.record({ level: fc.double(), values: numbers }), { maxLength: 5 });
+
 const forecasts: fc.Arbitrary<Forecast> = fc.record({
   id: text,
   seriesId: text,
@@ -29,7 +31,7 @@ const forecasts: fc.Arbitrary<Forecast> = fc.record({
   stepTimesMs: fc.array(timeMs),
   mean: numbers,
   standardDeviation: numbers,
-  quantiles: fc.array(fc.record({ level: fc.double(), values: numbers })),
+  quantiles,
   tier: fc.constantFrom("cold", "model", "cohort"),
   method: text,
   modelKey: text,
@@ -37,6 +39,15 @@ const forecasts: fc.Arbitrary<Forecast> = fc.record({
   filledShare: fc.double(),
   freshSteps: fc.nat(),
   skippedOrigins: fc.nat(),
+  calibration: fc.option(fc.record({ method: text, scoredSteps: fc.nat(), rawQuantiles: quantiles })),
+  scores: fc.option(
+    fc.record({
+      mase: fc.double(),
+      crps: fc.double(),
+      coverage: fc.array(fc.record({ stated: fc.double(), observed: fc.double() }), { maxLength: 5 }),
+      scoredSteps: fc.nat(),
+    }),
+  ),
 });
 
 const example: Forecast = fc.sample(forecasts, { numRuns: 1, seed: 3 })[0];
@@ -79,6 +90,12 @@ describe("forecasts", () => {
       stepTimesMs: [3_600_000],
       mean: [1.5],
       tier: "model",
+      calibration: {
+        method: "m",
+        scoredSteps: 5,
+        rawQuantiles: [{ level: 0.5, values: [1] }],
+      },
+      scores: { mase: 0.5, crps: 2, coverage: [{ stated: 0.8, observed: 0.75 }], scoredSteps: 7 },
     };
     const json = JSON.parse(encodeForecastAsJson(forecast).toString());
     const { fields } = schemaVersions.Forecast.at(-1) as AvroDefinition;
@@ -90,6 +107,8 @@ describe("forecasts", () => {
     assert.deepEqual(json.times, ["1970-01-01T01:00:00.000Z"]);
     assert.deepEqual(json.mean, [1.5]);
     assert.equal(json.tier, "MODEL");
+    assert.deepEqual(json.calibration, forecast.calibration);
+    assert.deepEqual(json.scores, forecast.scores);
   });
 
   test("in the Confluent format carry the id their schema got from the registry", async (context) => {

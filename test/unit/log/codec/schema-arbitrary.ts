@@ -5,6 +5,7 @@ import type { AvroDefinition, AvroSchema } from "../../../../src/log/codec/avro-
 
 const primitives: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   null: fc.constant(null),
+  boolean: fc.boolean(),
   int: fc.integer(),
   // avsc doubles a long to give its sign a bit, so it is exact up to 2^52 only.
   long: fc.integer({ min: -(2 ** 52), max: 2 ** 52 }),

@@ -54,7 +54,7 @@ async function join(kafka: Kafka): Promise<KafkaMembership> {
     findTopic: () => Promise.reject(new Error("no topic is needed here")),
     committed: async () => null,
     startOffset: async () => 0,
-    restore: async function* () {},
+    reads: { restore: async function* () {}, tail: async function* () {} },
   });
   await membership.join();
   return membership;

@@ -1,0 +1,63 @@
+// A tail through the death of its broker: it waits, and hears what is written afterwards. Taken by itself, since a
+// group may take the outage for the death of the member and end the tail for that reason.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import kafkajs from "kafkajs";
+import { openKafkaLog } from "../../src/log/kafka/kafka-log.ts";
+import { KafkaReads } from "../../src/log/kafka/kafka-reads.ts";
+import { systemClock } from "../../src/runtime/clock.ts";
+import { silentLogger } from "../../src/runtime/logging.ts";
+import { startBroker } from "../rig/kafka-broker.ts";
+import { record, texts, until } from "./contract-bench.ts";
+
+test("a tail outlives its broker, goes on where it was and still ends at once", async () => {
+  const broker = await startBroker();
+  const open = () =>
+    openKafkaLog({
+      brokers: [broker.bootstrap],
+      clientId: "outage",
+      sessionTimeoutMs: 6_000,
+      transactionTimeoutMs: 15_000,
+      replicationFactor: 1,
+      clock: systemClock,
+      logger: silentLogger,
+    });
+  const append = async (value: string) => {
+    const log = await open();
+    await log.append([record("table", "k", value)]).finally(() => log.close());
+  };
+  const abort = new AbortController();
+  try {
+    const log = await open();
+    await log.createTopics([{ topic: "table", partitions: 1, compacted: true }]).finally(() => log.close());
+    await append("before");
+
+    const heard: (string | null)[] = [];
+    const kafka = new kafkajs.Kafka({ brokers: [broker.bootstrap], logLevel: kafkajs.logLevel.NOTHING });
+    const noTopic = () => Promise.reject(new Error("a tail needs no facts of its topic"));
+    const tail = async () => {
+      for await (const records of new KafkaReads(kafka, noTopic, silentLogger).tail(
+        "table",
+        0,
+        0,
+        abort.signal,
+      ))
+        heard.push(...texts(records));
+    };
+    const ended = tail();
+    await until("what was there before", () => heard.length === 1);
+    await broker.kill9();
+    await broker.restart();
+    await append("after");
+    await until("what came after", () => heard.length === 2);
+    assert.deepEqual(heard, ["before", "after"]);
+
+    await broker.kill9();
+    abort.abort();
+    await ended;
+  } finally {
+    abort.abort();
+    await broker.stop();
+  }
+});
