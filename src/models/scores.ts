@@ -20,10 +20,15 @@ export function pinballOf(level: number, actual: number, quantile: number): numb
   return Math.max(level * error, (level - 1) * error);
 }
 
+/** Where a distribution is scored when nobody asks for other levels. */
+export const scoreLevels: readonly number[] = Array.from({ length: 19 }, (_, i) => (i + 1) / 20);
+
 /** Sums of scores over steps, and what they come to. */
 export class ScoreSheet {
   readonly #levels: readonly number[];
+  readonly #low: number;
   readonly #median: number;
+  readonly #high: number;
   #absolute = 0;
   #pinball = 0;
   #inside80 = 0;
@@ -33,8 +38,8 @@ export class ScoreSheet {
   constructor(levels: readonly number[]) {
     this.#levels = levels;
     this.#median = indexOf(levels, 0.5);
-    indexOf(levels, 0.1);
-    indexOf(levels, 0.9);
+    this.#low = indexOf(levels, 0.1);
+    this.#high = indexOf(levels, 0.9);
   }
 
   /** Scores one step: all quantiles as distribution, and the median as point unless another is given. */
@@ -43,9 +48,7 @@ export class ScoreSheet {
     for (let l = 0; l < this.#levels.length; l++) {
       this.#pinball += pinballOf(this.#levels[l], actual, quantiles[l]) / this.#levels.length;
     }
-    const low = quantiles[indexOf(this.#levels, 0.1)];
-    const high = quantiles[indexOf(this.#levels, 0.9)];
-    if (actual >= low && actual <= high) this.#inside80++;
+    if (actual >= quantiles[this.#low] && actual <= quantiles[this.#high]) this.#inside80++;
     this.#steps++;
   }
 

@@ -17,6 +17,7 @@ const SETTINGS: SeriesSettings = {
   gapPolicy: "linear",
   gapMax: 3,
   offsetMs: 0,
+  ...{ cohort: "", form: "auto", driftRatio: 1.5, driftBound: 0 },
 };
 
 function windowOf(rows: readonly (readonly number[])[], settings: SeriesSettings = SETTINGS): Window {

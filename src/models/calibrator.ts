@@ -1,0 +1,200 @@
+// Adaptive conformal calibration of one series: moves each quantile of a forecast, per step ahead, so that in the long
+// run the observations fall below it as often as its level says. Knows no distribution and keeps no sample; every
+// number it learns is in `state`, in single precision, so that a restored calibrator goes on bit for bit.
+//
+// Legend: p a level, o = channel·τ + h an output, y what was observed, q the quantiles that had been stated for it.
+//   δ[p][o]  what is added to the raw quantile
+//   peak[o]  the largest recent error outside all levels, from the stated centre, signed; fades by ρ with each lesson
+//   u        the channel's typical |y − centre|: the unit of all steps
+//   lesson   g_p = p − [y < q_p], 0 on a tie;  δ_p += u·r_h·(w_p·g_p + s_p·Σ z·g)   (w, s, z: calibrated-levels.ts)
+// docs/calibration.md says why, and what it reaches.
+
+import { type CalibratedLevels, calibratedLevels } from "./calibrated-levels.ts";
+
+export interface CalibratorShape {
+  /** Ascending, between 0 and 1. */
+  readonly levels: readonly number[];
+  readonly channels: number;
+  /** τ */
+  readonly horizon: number;
+  /** One per channel: the one-step naive error, positive. It is the first guess of u. */
+  readonly scale: ArrayLike<number>;
+}
+
+/** ρ */
+const fading = 0.97;
+/** The outermost quantile on the side of the peak lies at least so many peaks from the centre. */
+const peaksCovered = 1.25;
+/** Per step; the faster one for errors beyond `surprise` typical ones, so that u follows a shift but no single day. */
+const usualPace = 0.005;
+const surprisedPace = 0.05;
+const surprise = 4;
+/** u begins as the mean of its first guess, weighing this many steps, and the errors so far. */
+const guessWeight = 5;
+/** Of the scale: a series that was flat for long learns again when it moves. */
+const leastUnit = 0.01;
+/** r_h = (2(h + 1)/τ)^−½, at most this: what is near is learned faster, its lessons come sooner. */
+const nearest = 3.5;
+const largest = 3.4e38;
+
+export class Calibrator {
+  /** [level][output] δ, with the peaks in the row of the median or in one more row; then u of each channel. */
+  readonly state: Float32Array;
+  #learntSteps = 0;
+  readonly #levels: CalibratedLevels;
+  readonly #shape: CalibratorShape;
+  readonly #outputs: number;
+  readonly #peaksAt: number;
+  readonly #unitsAt: number;
+  /** r */
+  readonly #reach: Float64Array;
+  /** The quantiles of one output, on their way. */
+  readonly #row: Float64Array;
+
+  constructor(shape: CalibratorShape) {
+    const { levels, channels, horizon, scale } = shape;
+    this.#levels = calibratedLevels(levels);
+    this.#shape = shape;
+    this.#outputs = channels * horizon;
+    const { median } = this.#levels;
+    this.#peaksAt = (median < 0 ? levels.length : median) * this.#outputs;
+    this.#unitsAt = (median < 0 ? levels.length + 1 : levels.length) * this.#outputs;
+    this.#reach = Float64Array.from({ length: horizon }, (_, h) =>
+      Math.min(nearest, Math.sqrt(horizon / (2 * (h + 1)))),
+    );
+    this.#row = new Float64Array(levels.length);
+    this.state = new Float32Array(this.#unitsAt + channels);
+    for (let c = 0; c < channels; c++) this.state[this.#unitsAt + c] = bounded(scale[c]);
+  }
+
+  /** Lessons so far, over all outputs. Kept beside `state`, whose precision would not do for a count. */
+  get learntSteps(): number {
+    return this.#learntSteps;
+  }
+
+  /** Goes on where the calibrator was that had this state after so many lessons. */
+  load(state: Float32Array, learntSteps: number): void {
+    if (state.length !== this.state.length) {
+      throw new RangeError(
+        `a calibrator of this shape has ${this.state.length} numbers, not ${state.length}`,
+      );
+    }
+    this.state.set(state);
+    this.#learntSteps = learntSteps;
+  }
+
+  /** Writes the quantiles to state, level after level, for a forecast with these raw ones, [level][output]. */
+  correct(raw: readonly ArrayLike<number>[], target: Float32Array): void {
+    const row = this.#row;
+    const outputs = this.#outputs;
+    for (let o = 0; o < outputs; o++) {
+      for (let l = 0; l < row.length; l++) {
+        row[l] = raw[l][o] + (l === this.#levels.median ? 0 : this.state[l * outputs + o]);
+      }
+      const centre = this.#order(raw, o);
+      if (this.#levels.hasCentre) this.#coverPeak(centre, this.state[this.#peaksAt + o]);
+      for (let l = 0; l < row.length; l++) target[l * outputs + o] = bounded(row[l]);
+    }
+  }
+
+  /** Takes in what was observed where `stated` had been stated, at all levels; once per forecast and step. */
+  learn(output: number, actual: number, stated: Float32Array): void {
+    if (!Number.isFinite(actual)) throw new RangeError(`there is nothing to learn from ${actual}`);
+    const { levels, rates, normal, scaleSteps } = this.#levels;
+    const y = bounded(actual);
+    const { horizon } = this.#shape;
+    const channel = Math.floor(output / horizon);
+    const error = y - this.#centreOf(stated);
+    this.#learntSteps++;
+    const step = this.#follow(channel, Math.abs(error)) * this.#reach[output - channel * horizon];
+    let tooNarrow = 0;
+    for (let l = 0; l < levels.length; l++) tooNarrow += normal[l] * lesson(levels[l], y, stated[l]);
+    for (let l = 0; l < levels.length; l++) {
+      if (l === this.#levels.median) continue;
+      const move = rates[l] * lesson(levels[l], y, stated[l]) + scaleSteps[l] * tooNarrow;
+      const at = l * this.#outputs + output;
+      if (!this.#isBlocked(l, move, stated)) this.state[at] = bounded(this.state[at] + step * move);
+    }
+    const peak = this.state[this.#peaksAt + output];
+    const isOutside = y < stated[0] || y > stated[levels.length - 1];
+    this.state[this.#peaksAt + output] =
+      isOutside && Math.abs(error) > Math.abs(peak) ? bounded(error) : peak * fading;
+  }
+
+  /**
+   * True when a level that wants inwards lies on its inner neighbour already: it would press the others of its side
+   * together, and without end where a peak is covered. The median, which goes along, is no neighbour.
+   */
+  #isBlocked(l: number, move: number, stated: Float32Array): boolean {
+    const { above, median } = this.#levels;
+    if (l < above !== move > 0) return false;
+    const next = move > 0 ? l + 1 : l - 1;
+    const inner = next !== median ? next : move > 0 ? next + 1 : next - 1;
+    return stated[inner] === stated[l];
+  }
+
+  /**
+   * Puts the row in order, and tells its centre. An outer level pushes the inner ones of its side along, and the median
+   * itself where it is plainly out of place; otherwise the median stays as forecast.
+   */
+  #order(raw: readonly ArrayLike<number>[], o: number): number {
+    const row = this.#row;
+    const { below, above, median, hasCentre } = this.#levels;
+    for (let l = 1; l < below; l++) row[l] = Math.max(row[l], row[l - 1]);
+    for (let l = row.length - 2; l >= above; l--) row[l] = Math.min(row[l], row[l + 1]);
+    if (!hasCentre) return 0;
+    const low = below > 0 ? row[below - 1] : Number.NEGATIVE_INFINITY;
+    const high = above < row.length ? row[above] : Number.POSITIVE_INFINITY;
+    const forecast = median < 0 ? (raw[below - 1][o] + raw[above][o]) / 2 : raw[median][o];
+    const centre = Math.max(Math.min(low, high), Math.min(forecast, Math.max(low, high)));
+    for (let l = 0; l < below; l++) row[l] = Math.min(row[l], centre);
+    for (let l = above; l < row.length; l++) row[l] = Math.max(row[l], centre);
+    if (median >= 0) row[median] = centre;
+    return centre;
+  }
+
+  /** Stretches the side on which the peak lies until its outermost level covers it. */
+  #coverPeak(centre: number, peak: number): void {
+    const row = this.#row;
+    const { levels, below, above } = this.#levels;
+    const [from, to, outer] = peak > 0 ? [above, row.length, row.length - 1] : [0, below, 0];
+    if (from === to) return;
+    const width = row[outer] - centre;
+    const wanted = peaksCovered * peak;
+    if (Math.abs(wanted) <= Math.abs(width)) return;
+    for (let l = from; l < to; l++) {
+      // Where the raw quantiles have no width, the levels say how it is shared out.
+      const share = width === 0 ? (levels[l] - 0.5) / (levels[outer] - 0.5) : (row[l] - centre) / width;
+      row[l] = centre + share * wanted;
+    }
+  }
+
+  #centreOf(stated: Float32Array): number {
+    const { below, above, median, hasCentre } = this.#levels;
+    if (median >= 0) return stated[median];
+    if (hasCentre) return (stated[below - 1] + stated[above]) / 2;
+    return stated[below > 0 ? below - 1 : 0];
+  }
+
+  /** Moves u of a channel towards an error, and tells it. */
+  #follow(channel: number, error: number): number {
+    const { horizon, scale } = this.#shape;
+    const at = this.#unitsAt + channel;
+    const unit = this.state[at];
+    const pace = error > surprise * unit ? surprisedPace : usualPace;
+    const early = 1 / (this.#learntSteps / this.#outputs + guessWeight);
+    this.state[at] = bounded(unit + ((error - unit) * Math.max(pace, early)) / horizon);
+    return Math.max(this.state[at], leastUnit * scale[channel]);
+  }
+}
+
+/** g: what one observation says of one quantile. On a tie, as on a flat series, it is where it should be. */
+function lesson(level: number, y: number, quantile: number): number {
+  if (y === quantile) return 0;
+  return y < quantile ? level - 1 : level;
+}
+
+/** As single precision, never infinite. */
+function bounded(value: number): number {
+  return Math.fround(Math.max(-largest, Math.min(largest, value)));
+}
