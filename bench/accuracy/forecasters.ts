@@ -2,8 +2,9 @@
 
 import type { Engine } from "../../src/engine/engine.ts";
 import { type ForecastNetModel, inputLengthOf } from "../../src/models/forecastnet/model.ts";
-import { candidatesFor } from "../../src/retrain/candidates.ts";
-import { assembleModel, trainCandidates } from "../../src/retrain/train-model.ts";
+import { assembleModel } from "../../src/retrain/training/assemble-model.ts";
+import { candidatesFor } from "../../src/retrain/training/candidates.ts";
+import { trainCandidates } from "../../src/retrain/training/train-model.ts";
 import { quantile } from "../rig/report.ts";
 import { type FittedForecaster, type Forecaster, levels } from "./protocol.ts";
 
@@ -27,7 +28,8 @@ export async function trainModels(
   sizes: readonly number[],
 ): Promise<readonly ForecastNetModel[] | null> {
   const task = { horizon: season, season, channels: 1, targets: [0] };
-  const request = { specs: candidatesFor(task, history.length), history, seed: 1 };
+  const series = [{ values: history, filled: null }];
+  const request = { specs: candidatesFor(task, history.length), series, seed: 1 };
   const result = await trainCandidates(engine, request);
   if (result.outcome === "cancelled") throw new Error(`${name}: training was cancelled`);
   if (result.outcome === "failed") {
