@@ -8,14 +8,7 @@ import { type Forecaster, forecastId } from "./forecaster.ts";
 
 export function createColdForecaster(levels: readonly number[]): Forecaster {
   return {
-    forecast: (windows) => {
-      const forecasts: Forecast[] = [];
-      for (const window of windows) {
-        const forecast = coldForecastOf(window, levels);
-        if (forecast !== null) forecasts.push(forecast);
-      }
-      return forecasts;
-    },
+    forecast: (windows) => windows.map((window) => coldForecastOf(window, levels)),
   };
 }
 
@@ -47,5 +40,7 @@ function toForecast(window: Window, distribution: BaselineForecast): Forecast {
     filledShare: window.filledShare,
     freshSteps: window.freshSteps,
     skippedOrigins: window.skippedOrigins,
+    calibration: null,
+    scores: null,
   };
 }

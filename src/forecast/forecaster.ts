@@ -2,9 +2,9 @@
 
 import type { Forecast, Window } from "../domain.ts";
 
-/** Turns windows into forecasts; a window nothing can be said about yields none. */
+/** Turns windows into forecasts, one entry per window: null for one that nothing can be said about. */
 export interface Forecaster {
-  forecast(windows: readonly Window[]): readonly Forecast[] | Promise<readonly Forecast[]>;
+  forecast(windows: readonly Window[]): readonly (Forecast | null)[] | Promise<readonly (Forecast | null)[]>;
 }
 
 /** A function of series, origin and model version, so that a replay cannot invent a second one. */

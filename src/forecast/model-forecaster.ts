@@ -8,7 +8,7 @@ import type { ForecastNetModel } from "../models/forecastnet/model.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { ForecastnetError } from "../runtime/errors.ts";
 import type { Logger } from "../runtime/logging.ts";
-import type { ModelMetrics } from "../runtime/metrics.ts";
+import type { ModelMetrics } from "../runtime/metric-groups.ts";
 import { coldForecastOf, createColdForecaster } from "./cold-forecaster.ts";
 import { type Forecaster, forecastId } from "./forecaster.ts";
 import type { ModelStore } from "./model-store.ts";
@@ -43,18 +43,15 @@ class ModelServer {
     this.#parts = parts;
   }
 
-  async forecast(windows: readonly Window[]): Promise<readonly Forecast[]> {
+  async forecast(windows: readonly Window[]): Promise<readonly (Forecast | null)[]> {
     const tasks = windows.map((window) => this.#taskOf(window));
     const answers = await this.#ask(tasks.filter((task) => task !== null));
-    const forecasts: Forecast[] = [];
     let next = 0;
-    windows.forEach((window, i) => {
+    return windows.map((window, i) => {
       const task = tasks[i];
       const served = task === null ? null : this.#served(window, task.model, answers[next++]);
-      const forecast = served ?? coldForecastOf(window, this.#parts.levels);
-      if (forecast !== null) forecasts.push(forecast);
+      return served ?? coldForecastOf(window, this.#parts.levels);
     });
-    return forecasts;
   }
 
   /** Null when the series has no model, or not the past that its model needs. */
@@ -112,7 +109,8 @@ function toForecast(
     mean: Array.from(mean),
     standardDeviation: Array.from(standardDeviation),
     quantiles: quantiles.map((values, l) => ({ level: levels[l], values: Array.from(values) })),
-    ...{ tier: "model", method: "forecastnet", modelKey: model.key, modelVersion: model.version },
-    ...{ filledShare, freshSteps, skippedOrigins },
+    tier: model.key === seriesId ? "model" : "cohort",
+    ...{ method: "forecastnet", modelKey: model.key, modelVersion: model.version },
+    ...{ filledShare, freshSteps, skippedOrigins, calibration: null, scores: null },
   };
 }

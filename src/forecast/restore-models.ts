@@ -3,8 +3,6 @@
 
 import { setImmediate } from "node:timers/promises";
 import { avroCodec } from "../log/codec/avro.ts";
-import type { StoredRecord } from "../log/log.ts";
-import { newestByKey } from "../log/newest-by-key.ts";
 import { ForecastnetError } from "../runtime/errors.ts";
 import type { ModelStore, Refusal } from "./model-store.ts";
 
@@ -15,9 +13,8 @@ const MODELS_PER_TURN = 16;
 
 export async function restoreModels(
   store: ModelStore,
-  changelog: AsyncIterable<readonly StoredRecord[]>,
+  valueByKey: Map<string, Buffer>,
 ): Promise<readonly Refusal[]> {
-  const valueByKey = await newestByKey(changelog);
   const refusals: Refusal[] = [];
   let read = 0;
   for (const [key, value] of valueByKey) {

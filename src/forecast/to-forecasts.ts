@@ -1,7 +1,7 @@
-// Forecast stage: windows in, forecasts out. Holds nothing between batches.
+// Forecast stage: windows in, forecasts out, each with the window it was made from. Holds nothing between batches.
 
-import type { Batch, Forecast, Window } from "../domain.ts";
-import type { ForecastMetrics } from "../runtime/metrics.ts";
+import type { Batch, Forecast, Made, Window } from "../domain.ts";
+import type { ForecastMetrics } from "../runtime/metric-groups.ts";
 import type { Forecaster } from "./forecaster.ts";
 
 /** Yields, for each batch, the forecasts of its windows. A batch without windows still flows on to be settled. */
@@ -9,17 +9,22 @@ export async function* toForecasts(
   batches: AsyncIterable<Batch<Window>>,
   forecaster: Forecaster,
   metrics: ForecastMetrics,
-): AsyncGenerator<Batch<Forecast>> {
+): AsyncGenerator<Batch<Made>> {
   for await (const batch of batches) {
     const forecasts = await forecaster.forecast(batch.items);
-    count(forecasts, metrics);
-    yield { ...batch, items: forecasts };
+    const items: Made[] = [];
+    batch.items.forEach((window, i) => {
+      const forecast = forecasts[i];
+      if (forecast !== null) items.push({ window, forecast });
+    });
+    count(items, metrics);
+    yield { ...batch, items };
   }
 }
 
-function count(forecasts: readonly Forecast[], metrics: ForecastMetrics): void {
+function count(made: readonly Made[], metrics: ForecastMetrics): void {
   const counts = new Map<string, { readonly forecast: Forecast; n: number }>();
-  for (const forecast of forecasts) {
+  for (const { forecast } of made) {
     const key = `${forecast.tier}/${forecast.method}`;
     const entry = counts.get(key);
     if (entry === undefined) counts.set(key, { forecast, n: 1 });

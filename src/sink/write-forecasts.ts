@@ -4,7 +4,7 @@
 
 import type { Batch, Forecast, Outgoing } from "../domain.ts";
 import type { Clock } from "../runtime/clock.ts";
-import type { SinkMetrics } from "../runtime/metrics.ts";
+import type { SinkMetrics } from "../runtime/metric-groups.ts";
 
 export interface SinkParts {
   readonly topic: string;

@@ -6,7 +6,7 @@ import { DecodeFailure, type ObservationCodec } from "../log/codec/observation-c
 import { type DeadLetterTopic, type Origin, type Refusal, toDeadLetter } from "../log/dead-letter.ts";
 import type { OwnedPartition, StoredBatch, StoredRecord } from "../log/log.ts";
 import type { Clock } from "../runtime/clock.ts";
-import type { SourceMetrics } from "../runtime/metrics.ts";
+import type { SourceMetrics } from "../runtime/metric-groups.ts";
 
 /** An observation that still knows the record it came from, in case a later stage refuses it. */
 export interface Arrival extends Observation {
@@ -71,6 +71,7 @@ function readBatch(
   return {
     items,
     records,
+    placements: [],
     arrivedMs,
     isBehind: isBehind(batch.records, nowMs, behindAfterMs),
     isFull: batch.records.length >= parts.maxBatchRecords,

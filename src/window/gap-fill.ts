@@ -1,5 +1,5 @@
-// Closes the gaps of a window after it was copied from the grid. Only gaps with an observed slot on both
-// sides come here: a window begins in an unbroken run and ends at an observed slot.
+// Closes the gaps of a window or of a whole history after it was copied from the grid. Only gaps with an observed
+// slot on both sides come here: what is copied begins in an unbroken run, and ends at an observed slot.
 
 import type { GapPolicy } from "../domain.ts";
 import type { Grid } from "./grid.ts";
@@ -17,6 +17,30 @@ export function fillGaps(
     const slot = firstSlot + i / channels;
     for (let c = 0; c < channels; c++) values[i + c] = fillSlot(grid, slot, c, rule);
   }
+}
+
+/**
+ * Fills the runs of at most `longest` missing slots and leaves longer ones NaN. Returns one byte per slot, 1 where
+ * it was filled; null when nothing was.
+ */
+export function fillShortGaps(
+  values: Float64Array,
+  grid: Grid,
+  firstSlot: number,
+  rule: { readonly gapPolicy: GapPolicy; readonly season: number; readonly longest: number },
+): Uint8Array | null {
+  const { channels } = grid;
+  const slots = values.length / channels;
+  let filled: Uint8Array | null = null;
+  for (let slot = 0; slot < slots; slot++) {
+    const from = slot;
+    while (slot < slots && Number.isNaN(values[slot * channels])) slot++;
+    if (slot === from || slot - from > rule.longest) continue;
+    filled ??= new Uint8Array(slots);
+    filled.fill(1, from, slot);
+    fillGaps(values.subarray(from * channels, slot * channels), grid, firstSlot + from, rule);
+  }
+  return filled;
 }
 
 function fillSlot(

@@ -8,7 +8,8 @@
 
 export const BLOCK_SLOTS = 64;
 
-export type PutOutcome = "advanced" | "late-amended" | "duplicate" | "too-late";
+/** "replaced": the slot held other values, which are gone; "outdated": what it held is newer and stays. */
+export type PutOutcome = "advanced" | "late-amended" | "replaced" | "outdated" | "too-late";
 
 export interface GridShape {
   readonly channels: number;
@@ -65,12 +66,12 @@ export class Grid {
     if (block > this.#newestBlock || block < this.#oldestBlock) this.#enliven(block);
     const place = this.#placeOf(slot);
     const isTaken = !Number.isNaN(this.#values[place * this.channels]);
-    if (isTaken && jitterMs < (this.#jitter?.[place] ?? 0)) return "duplicate";
+    if (isTaken && jitterMs < (this.#jitter?.[place] ?? 0)) return "outdated";
     if (jitterMs !== 0) this.#jitter ??= this.#newJitter(this.#blocks);
     if (this.#jitter !== null) this.#jitter[place] = jitterMs;
     for (let c = 0; c < this.channels; c++) this.#values[place * this.channels + c] = values[c];
     if (isAdvance) this.#newestSlot = slot;
-    return isTaken ? "duplicate" : isAdvance ? "advanced" : "late-amended";
+    return isTaken ? "replaced" : isAdvance ? "advanced" : "late-amended";
   }
 
   has(slot: number): boolean {
@@ -81,6 +82,19 @@ export class Grid {
   at(slot: number, channel: number): number {
     if (slot > this.#newestSlot || slot < this.#oldestBlock * BLOCK_SLOTS) return Number.NaN;
     return this.#values[this.#placeOf(slot) * this.channels + channel];
+  }
+
+  /** All channels of a slot; null for a gap and for anything outside the kept range. */
+  valuesAt(slot: number): readonly number[] | null {
+    if (!this.has(slot)) return null;
+    return Array.from({ length: this.channels }, (_, c) => this.at(slot, c));
+  }
+
+  /** The oldest slot that holds an observation; −Infinity while the grid is empty. */
+  firstObservedSlot(): number {
+    let slot = this.#oldestBlock * BLOCK_SLOTS;
+    while (slot < this.#newestSlot && !this.has(slot)) slot++;
+    return Math.min(slot, this.#newestSlot);
   }
 
   /** Copies `steps` kept slots from `firstSlot` on into `target`; returns how many of them are gaps. */

@@ -30,6 +30,15 @@ export class SeriesStore {
     return this.#seriesById.size;
   }
 
+  ids(): IterableIterator<string> {
+    return this.#seriesById.keys();
+  }
+
+  /** The series as it is, to look at. */
+  get(seriesId: string): Series | undefined {
+    return this.#seriesById.get(seriesId);
+  }
+
   /** The series to push to, made when first seen. */
   of(seriesId: string): Series {
     let series = this.#seriesById.get(seriesId);

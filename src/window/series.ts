@@ -2,9 +2,9 @@
 // All else it keeps (where the unbroken run began, the seasonal errors) is derived from the grid, so that a
 // series restored from its stored blocks behaves to the bit as the one that was lost.
 
-import type { Observation, SeriesSettings, Window } from "../domain.ts";
+import type { Observation, Placement, SeriesSettings, Window } from "../domain.ts";
 import { type Interval, parseInterval } from "../models/interval.ts";
-import { fillGaps } from "./gap-fill.ts";
+import { fillGaps, fillShortGaps } from "./gap-fill.ts";
 import { blockOf, Grid, type PutOutcome } from "./grid.ts";
 import { findInterval, POINTS_TO_FIND_INTERVAL } from "./interval-finder.ts";
 import { SeasonalErrors } from "./seasonal-errors.ts";
@@ -12,10 +12,16 @@ import { UnbrokenRun } from "./unbroken-run.ts";
 import { cutValues } from "./window-slab.ts";
 
 /**
- * What became of an observation. "interval-pending": kept until there are points enough to find the
+ * What became of an observation. "duplicate": its slot was taken, and the one with the later event time stays;
+ * "interval-pending": kept until there are points enough to find the
  * interval; "interval-found": it was the last one needed, and the series has advanced.
  */
-export type PushOutcome = PutOutcome | "wrong-channels" | "interval-pending" | "interval-found";
+export type PushOutcome =
+  | Exclude<PutOutcome, "replaced" | "outdated">
+  | "duplicate"
+  | "wrong-channels"
+  | "interval-pending"
+  | "interval-found";
 
 /** An observation that waits for the interval to be found. */
 export interface PendingPoint {
@@ -28,6 +34,19 @@ export interface GridFrame {
   readonly interval: Interval;
   readonly offsetMs: number;
   readonly channels: number;
+}
+
+/** The kept past of a series, as those who train models want it. */
+export interface SeriesHistory {
+  readonly seriesId: string;
+  readonly interval: string;
+  /** Time of the first slot, which was observed. */
+  readonly firstTimeMs: number;
+  readonly channels: number;
+  /** Slot after slot, channels side by side. Short gaps are filled as in a window; NaN where a gap is too long. */
+  readonly values: Float64Array;
+  /** One byte per slot: 1 where it was filled rather than observed. Null when nothing was filled. */
+  readonly filled: Uint8Array | null;
 }
 
 /** A grid in force, and what is derived from it. */
@@ -81,16 +100,17 @@ export class Series {
     return this.#changedBlock !== null;
   }
 
-  push(observation: Observation): PushOutcome {
+  /** Whatever finds its slot is added to `placements`. */
+  push(observation: Observation, placements: Placement[] | null = null): PushOutcome {
     // A grid works in whole milliseconds: finer times of one slot would be ordered by chance.
     const timeMs = Math.floor(observation.timeMs);
     const { values } = observation;
-    if (this.#track !== null) return this.#place(this.#track, timeMs, values);
-    if (this.settings.interval === "auto") return this.#await({ timeMs, values });
+    if (this.#track !== null) return this.#place(this.#track, { timeMs, values }, placements);
+    if (this.settings.interval === "auto") return this.#await({ timeMs, values }, placements);
     if (values.length === 0) return "wrong-channels";
     const interval = parseInterval(this.settings.interval);
     const frame = { interval, offsetMs: this.settings.offsetMs, channels: values.length };
-    return this.#place(this.#start(frame), timeMs, values);
+    return this.#place(this.#start(frame), { timeMs, values }, placements);
   }
 
   /** True when the newest slot is to be forecast: `every` steps after the last one, never on a lone point. */
@@ -108,9 +128,9 @@ export class Series {
 
   /**
    * The window at the newest slot. `levels` are those of the error quantiles; `modelSteps` is how far the series'
-   * model looks back, 0 without one.
+   * model looks back, 0 without one; `placedBefore` counts the placements of the batch so far.
    */
-  takeWindow(levels: readonly number[], skippedOrigins = 0, modelSteps = 0): Window {
+  takeWindow(levels: readonly number[], skippedOrigins = 0, modelSteps = 0, placedBefore = 0): Window {
     const track = this.#track;
     if (track === null) {
       throw new Error(`series "${this.seriesId}" has no grid yet: take windows after a push advanced it`);
@@ -133,6 +153,8 @@ export class Series {
       settings,
       interval: interval.iso,
       originMs: interval.timeOf(origin, offsetMs),
+      originSlot: origin,
+      placedBefore,
       stepTimesMs: timesAhead(track, horizon),
       channels: grid.channels,
       values,
@@ -140,6 +162,24 @@ export class Series {
       filledShare,
       skippedOrigins,
       seasonalErrors: freshSteps >= 2 * season ? track.errors.summarize(levels) : null,
+    };
+  }
+
+  /** All that is kept, from the oldest observation on; null without a grid. */
+  history(): SeriesHistory | null {
+    if (this.#track === null) return null;
+    const { grid, interval, offsetMs } = this.#track;
+    const { gapPolicy, gapMax, season } = this.settings;
+    const { channels } = grid;
+    const first = grid.firstObservedSlot();
+    const steps = grid.newestSlot - first + 1;
+    const values = new Float64Array(steps * channels);
+    const longest = gapPolicy === "none" ? 0 : gapMax;
+    const gaps = grid.copy(first, steps, values);
+    return {
+      ...{ seriesId: this.seriesId, interval: interval.iso, channels, values },
+      firstTimeMs: interval.timeOf(first, offsetMs),
+      filled: gaps === 0 ? null : fillShortGaps(values, grid, first, { gapPolicy, season, longest }),
     };
   }
 
@@ -175,11 +215,12 @@ export class Series {
     return this.#track;
   }
 
-  #place(track: Track, timeMs: number, values: readonly number[]): PushOutcome {
+  #place(track: Track, { timeMs, values }: PendingPoint, placements: Placement[] | null): PushOutcome {
     const { grid, interval, offsetMs, run, errors } = track;
     if (values.length !== grid.channels) return "wrong-channels";
     const slot = interval.indexOf(timeMs, offsetMs);
     const previousNewest = grid.newestSlot;
+    const replaced = slot > previousNewest ? null : grid.valuesAt(slot);
     const outcome = grid.put(slot, timeMs - interval.timeOf(slot, offsetMs), values);
     if (outcome === "too-late") return outcome;
     this.markChanged(blockOf(slot));
@@ -189,10 +230,12 @@ export class Series {
       if (outcome === "late-amended") run.amend(slot);
       errors.invalidate();
     }
-    return outcome;
+    if (outcome === "outdated") return "duplicate";
+    placements?.push({ seriesId: this.seriesId, slot, timeMs, values, replaced });
+    return outcome === "replaced" ? "duplicate" : outcome;
   }
 
-  #await(point: PendingPoint): PushOutcome {
+  #await(point: PendingPoint, placements: Placement[] | null): PushOutcome {
     const channels = this.#pending[0]?.values.length ?? point.values.length;
     if (channels === 0 || point.values.length !== channels) return "wrong-channels";
     this.markChanged(0);
@@ -201,7 +244,7 @@ export class Series {
     this.#pending = this.#pending.toSpliced(at < 0 ? this.#pending.length : at, isKnown ? 1 : 0, point);
     if (isKnown) return "duplicate";
     if (this.#pending.length < POINTS_TO_FIND_INTERVAL) return "interval-pending";
-    this.#leavePending(channels);
+    this.#leavePending(channels, placements);
     return "interval-found";
   }
 
@@ -210,12 +253,12 @@ export class Series {
     this.#otherChangedBlocks = null;
   }
 
-  #leavePending(channels: number): void {
+  #leavePending(channels: number, placements: Placement[] | null): void {
     const points = this.#pending;
     this.#pending = none;
     this.#forgetChanges();
     const track = this.#start({ ...findInterval(points.map((point) => point.timeMs)), channels });
-    for (const { timeMs, values } of points) this.#place(track, timeMs, values);
+    for (const point of points) this.#place(track, point, placements);
   }
 }
 

@@ -14,6 +14,11 @@ export function blockKey(record: { readonly seriesId: string; readonly block: nu
   return `${record.seriesId}#${record.block}`;
 }
 
+/** Other records of the series lie on the same topic, under keys that end in a word. */
+export function isBlockKey(key: string): boolean {
+  return /#\d+$/.test(key);
+}
+
 /** Copies a block with the present head; later pushes do not reach into the record. */
 export function toBlockRecord(series: Series, block: number): StateBlockRecord {
   const { seriesId, revision, grid, interval, offsetMs, lastForecastSlot, pending } = series;

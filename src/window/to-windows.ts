@@ -1,9 +1,9 @@
-// Window stage: observations in, the windows worth a forecast out, and the changed state as records of the
-// same batch. No I/O; all state lives in the store, so a lane can restore or drop it without this file knowing.
+// Window stage: observations in, the windows worth a forecast out; what found its slot and the changed state travel
+// with the batch. No I/O; all state lives in the store, so a lane can restore or drop it without this file knowing.
 
-import type { Batch, DeadLetterReason, Observation, Outgoing, Window } from "../domain.ts";
+import type { Batch, DeadLetterReason, Observation, Outgoing, Placement, Window } from "../domain.ts";
 import type { StateBlockRecord } from "../log/codec/schemas.generated.ts";
-import type { WindowMetrics } from "../runtime/metrics.ts";
+import type { WindowMetrics } from "../runtime/metric-groups.ts";
 import type { PushOutcome, Series } from "./series.ts";
 import type { SeriesStore } from "./series-store.ts";
 
@@ -34,41 +34,51 @@ export async function* toWindows<T extends Observation>(
   deps: WindowStageDeps<T>,
 ): AsyncGenerator<Batch<Window>> {
   for await (const batch of batches) {
-    const rejected: Outgoing[] = [];
-    const items = advance(batch, store, deps, rejected);
+    const { items, placements, rejected } = advance(batch, store, deps);
     const changes = store.takeChanges().map((block) => deps.encodeBlock(block, batch.partition));
     // A batch without a window still flows on: settling it is what moves the input position.
-    yield { ...batch, items, records: [...batch.records, ...rejected, ...changes] };
+    yield { ...batch, items, placements, records: [...batch.records, ...rejected, ...changes] };
   }
+}
+
+interface Advance {
+  readonly items: readonly Window[];
+  readonly placements: readonly Placement[];
+  readonly rejected: readonly Outgoing[];
 }
 
 function advance<T extends Observation>(
   batch: Batch<T>,
   store: SeriesStore,
   deps: WindowStageDeps<T>,
-  rejected: Outgoing[],
-): Window[] {
-  const windows: Window[] = [];
+): Advance {
+  const items: Window[] = [];
+  const placements: Placement[] = [];
+  const rejected: Outgoing[] = [];
+  const take = (series: Series, skippedOrigins: number) => {
+    const modelSteps = deps.modelStepsOf(series.seriesId);
+    items.push(series.takeWindow(deps.levels, skippedOrigins, modelSteps, placements.length));
+  };
   const dueOriginsBySeries = new Map<Series, number>();
   const countByOutcome = new Map<PushOutcome, number>();
   for (const observation of batch.items) {
     const series = store.of(observation.seriesId);
-    const outcome = series.push(observation);
+    const outcome = series.push(observation, placements);
     countByOutcome.set(outcome, (countByOutcome.get(outcome) ?? 0) + 1);
     if (outcome === "wrong-channels") rejected.push(rejectChannels(observation, series, deps));
     if (outcome === "interval-found") deps.intervalFound(series);
     if ((outcome !== "advanced" && outcome !== "interval-found") || !series.isDue()) continue;
     series.markForecast();
     if (batch.isBehind) dueOriginsBySeries.set(series, (dueOriginsBySeries.get(series) ?? 0) + 1);
-    else windows.push(series.takeWindow(deps.levels, 0, deps.modelStepsOf(series.seriesId)));
+    else take(series, 0);
   }
   for (const [series, dueOrigins] of dueOriginsBySeries) {
     series.markForecast();
-    windows.push(series.takeWindow(deps.levels, dueOrigins - 1, deps.modelStepsOf(series.seriesId)));
+    take(series, dueOrigins - 1);
     if (dueOrigins > 1) deps.metrics.skippedOrigins(dueOrigins - 1);
   }
   for (const [outcome, count] of countByOutcome) deps.metrics.observations(outcome, count);
-  return windows;
+  return { items, placements, rejected };
 }
 
 function rejectChannels<T extends Observation>(

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Batch, Forecast, SeriesSettings, Window } from "../../../src/domain.ts";
+import type { Batch, Made, SeriesSettings, Window } from "../../../src/domain.ts";
 import { createColdForecaster } from "../../../src/forecast/cold-forecaster.ts";
 import { toForecasts } from "../../../src/forecast/to-forecasts.ts";
 
@@ -13,23 +13,25 @@ const settings: SeriesSettings = {
   gapPolicy: "linear",
   gapMax: 1,
   offsetMs: 0,
+  ...{ cohort: "", form: "auto", driftRatio: 1.5, driftBound: 0 },
 };
 
 const windowOf = (seriesId: string, values: readonly number[], changes: Partial<Window> = {}): Window => ({
-  ...{ seriesId, settings, interval: "PT1H", originMs: 1000, stepTimesMs: [2000, 3000], channels: 1 },
+  ...{ seriesId, settings, interval: "PT1H", originMs: 1000, originSlot: 0, placedBefore: 0, channels: 1 },
+  stepTimesMs: [2000, 3000],
   ...{ values: Float64Array.from(values), freshSteps: values.length, filledShare: 0.25, skippedOrigins: 4 },
   seasonalErrors: null,
   ...changes,
 });
 
 const batchOf = (items: readonly Window[]): Batch<Window> => ({
-  ...{ partition: 1, items, records: [], arrivedMs: 5, isBehind: false, isFull: false },
+  ...{ partition: 1, items, records: [], placements: [], arrivedMs: 5, isBehind: false, isFull: false },
   settle: async () => {},
 });
 
 async function forecastAll(batches: readonly Batch<Window>[]) {
   const counted: string[] = [];
-  const results: Batch<Forecast>[] = [];
+  const results: Batch<Made>[] = [];
   const metrics = {
     forecasts: (tier: string, method: string, n: number) => counted.push(`${tier} ${method} ${n}`),
   };
@@ -49,14 +51,24 @@ test("each window becomes one forecast that says what it rests on, counted by me
   ];
   const { results, counted } = await forecastAll([batchOf(windows)]);
   assert.deepEqual(
-    results[0].items.map(({ id, tier, method, mean, modelKey }) => [id, tier, method, mean, modelKey]),
+    results[0].items.map(({ forecast: { id, tier, method, mean, modelKey } }) => [
+      id,
+      tier,
+      method,
+      mean,
+      modelKey,
+    ]),
     [
       ["a@1000/persistence-1", "cold", "persistence", [2, 2], "a"],
       ["b@1000/seasonal-naive-1", "cold", "seasonal-naive", [3, 4], "b"],
       ["c@1000/persistence-1", "cold", "persistence", [6, 6], "c"],
     ],
   );
-  const { filledShare, freshSteps, skippedOrigins, stepTimesMs } = results[0].items[0];
+  assert.deepEqual(
+    results[0].items.map(({ window }) => window),
+    windows,
+  );
+  const { filledShare, freshSteps, skippedOrigins, stepTimesMs } = results[0].items[0].forecast;
   assert.deepEqual([filledShare, freshSteps, skippedOrigins, stepTimesMs], [0.25, 2, 4, [2000, 3000]]);
   assert.deepEqual(counted, ["cold persistence 2", "cold seasonal-naive 1"]);
 });

@@ -20,7 +20,7 @@ function sinkOf(commit: (records: readonly Outgoing[]) => void) {
     },
   };
   const batchOf = (ids: readonly string[], arrivedMs: number): Batch<Forecast> => ({
-    ...{ partition: 5, records: [letter], arrivedMs, isBehind: false, isFull: false },
+    ...{ partition: 5, records: [letter], placements: [], arrivedMs, isBehind: false, isFull: false },
     items: ids.map((id) => ({ id, seriesId: `series of ${id}` }) as Forecast),
     settle: async (records) => {
       nowMs += 20;

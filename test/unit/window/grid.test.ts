@@ -30,7 +30,9 @@ describe("grid", () => {
     assert.equal(grid.put(10, 0, [1]), "advanced");
     assert.equal(grid.put(12, 0, [3]), "advanced");
     assert.equal(grid.put(11, 0, [2]), "late-amended");
-    assert.equal(grid.put(11, 0, [2.5]), "duplicate");
+    assert.equal(grid.put(11, 0, [2.5]), "replaced");
+    assert.equal(grid.at(11, 0), 2.5);
+    assert.equal(grid.put(11, -1, [2.6]), "outdated");
     assert.equal(grid.at(11, 0), 2.5);
     assert.equal(grid.put(1000, 0, [9]), "advanced");
     assert.equal(grid.put(12, 0, [3]), "too-late");

@@ -19,6 +19,7 @@ const SETTINGS: SeriesSettings = {
   gapPolicy: "seasonal",
   gapMax: 3,
   offsetMs: 0,
+  ...{ cohort: "", form: "auto", driftRatio: 1.5, driftBound: 0 },
 };
 
 const storeWith = (settings: Partial<SeriesSettings> = {}) =>
@@ -93,6 +94,17 @@ describe("changes", () => {
       store.takeChanges().map((block) => block.newestSlot),
       [100_000],
     );
+  });
+});
+
+describe("looking", () => {
+  test("asking for a series does not make one", () => {
+    const store = storeWith();
+    assert.equal(store.get("a"), undefined);
+    push(store, "a", 0);
+    push(store, "b", 0);
+    assert.equal(store.get("a"), store.of("a"));
+    assert.deepEqual([...store.ids()], ["a", "b"]);
   });
 });
 

@@ -16,6 +16,7 @@ const SETTINGS: SeriesSettings = {
   gapPolicy: "linear",
   gapMax: 3,
   offsetMs: 0,
+  ...{ cohort: "", form: "auto", driftRatio: 1.5, driftBound: 0 },
 };
 
 /** Pushes one value per hour; null leaves the hour out. */

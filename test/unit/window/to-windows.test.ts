@@ -16,6 +16,7 @@ const SETTINGS: SeriesSettings = {
   gapPolicy: "linear",
   gapMax: 3,
   offsetMs: 0,
+  ...{ cohort: "", form: "auto", driftRatio: 1.5, driftBound: 0 },
 };
 
 function stage(settings: Partial<SeriesSettings> = {}, modelSteps: Readonly<Record<string, number>> = {}) {
@@ -49,6 +50,7 @@ function stage(settings: Partial<SeriesSettings> = {}, modelSteps: Readonly<Reco
       partition: 3,
       items,
       records: [outgoing("dead", "earlier")],
+      placements: [],
       arrivedMs: 0,
       isFull: false,
       isBehind,
@@ -149,6 +151,57 @@ describe("window stage", () => {
     assert.deepEqual(counted, { advanced: 2, "late-amended": 1, duplicate: 1, "too-late": 1 });
   });
 
+  test("what found its slot travels with the batch, and each window knows what came before it", async () => {
+    const { run } = stage();
+    const first = await run([at("a", 0, 1), at("b", 0, 5), at("a", 2, 3), at("a", -5000, 0)]);
+    assert.deepEqual(
+      first.placements.map(({ seriesId, slot, values, replaced }) => [seriesId, slot, values, replaced]),
+      [
+        ["a", 0, [1], null],
+        ["b", 0, [5], null],
+        ["a", 2, [3], null],
+      ],
+    );
+    const early = { seriesId: "a", timeMs: 2 * HOUR - 1, values: [8] };
+    const second = await run([at("a", 1, 2), early, at("a", 2, 4), at("b", 1, 6), at("a", 3, 9)]);
+    assert.deepEqual(
+      second.placements.map(({ seriesId, slot, timeMs, values, replaced }) => [
+        `${seriesId}${slot}`,
+        timeMs,
+        values,
+        replaced,
+      ]),
+      [
+        ["a1", HOUR, [2], null],
+        ["a2", 2 * HOUR, [4], [3]],
+        ["b1", HOUR, [6], null],
+        ["a3", 3 * HOUR, [9], null],
+      ],
+    );
+    assert.deepEqual(
+      second.items.map(({ seriesId, originSlot, placedBefore }) => [seriesId, originSlot, placedBefore]),
+      [
+        ["b", 1, 3],
+        ["a", 3, 4],
+      ],
+    );
+  });
+
+  test("when behind, a window comes after all that was placed", async () => {
+    const { run } = stage();
+    const batch = await run(
+      [at("a", 0, 1), at("a", 1, 2), at("b", 0, 1), at("b", 1, 1), at("c", 0, 1)],
+      true,
+    );
+    assert.deepEqual(
+      batch.items.map(({ seriesId, placedBefore }) => [seriesId, placedBefore]),
+      [
+        ["a", 5],
+        ["b", 5],
+      ],
+    );
+  });
+
   test("an observation with another number of channels becomes a dead letter", async () => {
     const { run, counted } = stage();
     const batch = await run([at("a", 0, 1), at("a", 1, 2, 3)]);
@@ -165,6 +218,21 @@ describe("window stage", () => {
       [7, 8],
     );
     assert.deepEqual(counted, { "interval-pending": 7, "interval-found": 1, advanced: 1 });
+  });
+
+  test("points that waited for an interval are placed once it is found, in order of time", async () => {
+    const { run } = stage({ interval: "auto" });
+    const hours = [3, 1, 0, 2, 5, 7, 4];
+    assert.deepEqual((await run(hours.map((hour) => at("a", hour, hour)))).placements, []);
+    const batch = await run([at("a", 6, 6), at("a", 8, 8)]);
+    assert.deepEqual(
+      batch.placements.map(({ slot }) => slot - batch.placements[0].slot),
+      [0, 1, 2, 3, 4, 5, 6, 7, 8],
+    );
+    assert.deepEqual(
+      batch.items.map(({ placedBefore }) => placedBefore),
+      [8, 9],
+    );
   });
 
   test("a batch without observations still flows on to be settled", async () => {

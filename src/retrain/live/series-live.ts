@@ -1,0 +1,210 @@
+// One series as the future judges it: the tenure of the version in force, and where the series stands between two
+// models. It hears of every slot that is observed and of every forecast that is made, in their order, and of nothing
+// else, so that its state does not depend on how the input was cut into batches.
+
+import type {
+  Calibration,
+  Forecast,
+  LiveScores,
+  Placement,
+  Quantile,
+  SeriesSettings,
+  Window,
+} from "../../domain.ts";
+import { naiveErrorOf } from "../../models/scores.ts";
+import type { ServingFacts } from "../decision.ts";
+import { errorCapOf } from "../drift.ts";
+import { type LifeFacts, unborn } from "../life.ts";
+import type { Scratch } from "./scratch.ts";
+import { Tenure } from "./tenure.ts";
+
+/** What holds for all series of a book. */
+export interface LiveRules {
+  readonly scratch: Scratch;
+  /** A score counts for 1/e when it is so many steps old. */
+  readonly rollingSteps: (settings: SeriesSettings) => number;
+  readonly calibration: { readonly enabled: boolean; readonly publishRaw: boolean };
+}
+
+const METHOD = "adaptive-conformal";
+const none: readonly never[] = [];
+
+export class SeriesLive {
+  readonly seriesId: string;
+  readonly #rules: LiveRules;
+  /** Whoever stores the series looks here for what changed. */
+  readonly #changed: Set<SeriesLive>;
+  #tenure: Tenure | null = null;
+  #life: LifeFacts = unborn;
+  /** Places on the topic whose forecasts are no longer kept, of before the tenure. */
+  #orphans: readonly number[] = none;
+  #isStateChanged = false;
+
+  constructor(seriesId: string, rules: LiveRules, changed: Set<SeriesLive>) {
+    this.seriesId = seriesId;
+    this.#rules = rules;
+    this.#changed = changed;
+  }
+
+  get life(): LifeFacts {
+    return this.#life;
+  }
+
+  set life(life: LifeFacts) {
+    this.#life = life;
+    this.#markState();
+  }
+
+  /** Null before the first forecast. */
+  get tenure(): Tenure | null {
+    return this.#tenure;
+  }
+
+  /** The version whose forecasts are scored; null before the first forecast. */
+  get version(): string | null {
+    return this.#tenure?.frame.version ?? null;
+  }
+
+  /** Slots scored since the version began to serve. */
+  get scoredSlots(): number {
+    return this.#tenure?.rolling.scoredSlots ?? 0;
+  }
+
+  /** Of the version in force; null until a forecast of it has matured by a step. */
+  scores(): LiveScores | null {
+    return this.#tenure?.scores() ?? null;
+  }
+
+  /** The rolling MASE in which one shock counts for little; null while there is none, or nothing to bound it by. */
+  get cappedMase(): number | null {
+    if (this.#tenure === null || this.scoredSlots === 0) return null;
+    const { frame, rolling } = this.#tenure;
+    return frame.errorCap === Number.POSITIVE_INFINITY ? null : rolling.cappedMase;
+  }
+
+  /** A slot was observed: every kept forecast that foresaw it is scored. Returns how many were. */
+  place(placement: Placement): number {
+    const scored = this.#tenure?.score(placement) ?? 0;
+    if (scored > 0) this.#markState();
+    return scored;
+  }
+
+  /** A forecast was made: it is calibrated, told its series' scores, and kept. Returns it as it is to be published. */
+  publish(window: Window, forecast: Forecast, serving: ServingFacts | null): Forecast {
+    const version = versionInForce(forecast, serving);
+    let tenure = this.#tenure;
+    if (tenure === null || tenure.frame.version !== version || tenure.frame.channels !== window.channels)
+      tenure = this.#begin(version, window, serving);
+    this.#changed.add(this);
+    if (forecast.modelVersion !== version) {
+      // The cold tier stood in for the model: that says nothing of the version in force.
+      tenure.keep(window.originSlot, forecast.quantiles, forecast.modelVersion);
+      return forecast;
+    }
+    const scores = tenure.scores();
+    const corrected = tenure.correct(forecast.quantiles);
+    tenure.keep(window.originSlot, corrected ?? forecast.quantiles, null);
+    if (corrected === null)
+      return scores === null ? forecast : withLive(forecast, forecast.quantiles, null, scores);
+    const calibration = {
+      method: METHOD,
+      scoredSteps: tenure.calibrator?.learntSteps ?? 0,
+      rawQuantiles: this.#rules.calibration.publishRaw ? forecast.quantiles : none,
+    };
+    return withLive(forecast, corrected, calibration, scores);
+  }
+
+  /** Puts back what was stored, instead of what there is. */
+  resume(life: LifeFacts, tenure: Tenure | null): void {
+    this.#life = life;
+    this.#tenure = tenure;
+  }
+
+  /** What lies at this place of the topic is no longer kept. */
+  abandon(place: number): void {
+    this.#orphans = [...this.#orphans, place];
+    this.#changed.add(this);
+  }
+
+  /** What is to be stored: whether the state is, and the places whose forecasts are, or are to be deleted. */
+  takeChanges(): { readonly isStateChanged: boolean; readonly places: readonly number[] } {
+    const isStateChanged = this.#isStateChanged;
+    const kept = this.#tenure?.kept.takeChanged() ?? none;
+    const places = this.#orphans.length === 0 ? kept : [...new Set([...this.#orphans, ...kept])];
+    this.#isStateChanged = false;
+    this.#orphans = none;
+    return { isStateChanged, places };
+  }
+
+  #begin(version: string, window: Window, given: ServingFacts | null): Tenure {
+    const { settings, channels, values } = window;
+    const serving = given?.version === version ? given : null;
+    const validationMase = serving?.validationMase ?? null;
+    for (const row of this.#tenure?.kept.filledRows() ?? none) this.abandon(row);
+    this.#tenure = new Tenure(
+      {
+        ...{ version, channels, horizon: settings.horizon, lateSlots: settings.gapMax },
+        rollingSteps: this.#rules.rollingSteps(settings),
+        naiveErrors: naiveErrorsOf(window, serving),
+        base: Array.from(values.subarray(values.length - channels)),
+        errorCap: validationMase === null ? Number.POSITIVE_INFINITY : errorCapOf(validationMase),
+        isCalibrated: this.#rules.calibration.enabled,
+      },
+      this.#rules.scratch,
+    );
+    this.#markState();
+    return this.#tenure;
+  }
+
+  #markState(): void {
+    this.#isStateChanged = true;
+    this.#changed.add(this);
+  }
+}
+
+/** Of the model that serves, also where the cold tier stood in for it; without a model the cold tier's own. */
+function versionInForce({ tier, modelVersion }: Forecast, serving: ServingFacts | null): string {
+  // A model that has taken over since the forecast was asked for did not make it.
+  return tier === "cold" && serving !== null ? serving.version : modelVersion;
+}
+
+/** The model's own, which are of its training history; without a model those of the window. Never zero. */
+function naiveErrorsOf({ values, channels }: Window, serving: ServingFacts | null): number[] {
+  const steps = values.length / channels;
+  return Array.from({ length: channels }, (_, c) => {
+    const given = serving?.naiveErrors[c] ?? 0;
+    if (given > 0 && Number.isFinite(given)) return given;
+    const channel = Float64Array.from({ length: steps }, (_, t) => values[t * channels + c]);
+    return naiveErrorOf(channel, 0, steps) ?? 1;
+  });
+}
+
+/** Field by field, for speed: this runs for every forecast of a fleet, and spreading an object is slow. */
+function withLive(
+  forecast: Forecast,
+  quantiles: readonly Quantile[],
+  calibration: Calibration | null,
+  scores: LiveScores | null,
+): Forecast {
+  return {
+    id: forecast.id,
+    seriesId: forecast.seriesId,
+    originMs: forecast.originMs,
+    interval: forecast.interval,
+    horizon: forecast.horizon,
+    channels: forecast.channels,
+    stepTimesMs: forecast.stepTimesMs,
+    mean: forecast.mean,
+    standardDeviation: forecast.standardDeviation,
+    quantiles,
+    tier: forecast.tier,
+    method: forecast.method,
+    modelKey: forecast.modelKey,
+    modelVersion: forecast.modelVersion,
+    filledShare: forecast.filledShare,
+    freshSteps: forecast.freshSteps,
+    skippedOrigins: forecast.skippedOrigins,
+    calibration,
+    scores,
+  };
+}

@@ -1,0 +1,161 @@
+// The time during which one version's forecasts count for a series: what errors are measured by, the forecasts kept,
+// their scores and what the calibration has learnt. Another version begins another tenure.
+//
+// Quantiles and actual values are taken relative to `base`, the last value before the tenure began: Float32 has seven
+// digits, and those of a meter that stands at ten million are worth more in its steps than in its level. A forecast
+// covers only slots that were empty when it was made, so the first value of a slot is scored and learnt from, and any
+// other only takes its place in the scores.
+
+import type { LiveScores, Placement, Quantile } from "../../domain.ts";
+import { Calibrator } from "../../models/calibrator.ts";
+import { KeptForecasts, type KeptShape } from "./kept-forecasts.ts";
+import { RollingScores } from "./rolling-scores.ts";
+import type { Scratch } from "./scratch.ts";
+
+export interface TenureFrame {
+  readonly version: string;
+  readonly horizon: number;
+  readonly channels: number;
+  /** Slots that a forecast is kept after its last step, for observations that come late; at most the horizon. */
+  readonly lateSlots: number;
+  /** A score counts for 1/e when it is so many slots old. */
+  readonly rollingSteps: number;
+  /** One per channel: what errors are divided by. Positive. */
+  readonly naiveErrors: readonly number[];
+  /** One per channel. */
+  readonly base: readonly number[];
+  /** What the mean error of one slot counts for at most in the bounded MASE; Infinity for no bound. */
+  readonly errorCap: number;
+  readonly isCalibrated: boolean;
+}
+
+export class Tenure {
+  readonly frame: TenureFrame;
+  readonly kept: KeptForecasts;
+  readonly rolling: RollingScores;
+  /** Null when calibration is switched off. */
+  readonly calibrator: Calibrator | null;
+  readonly #scratch: Scratch;
+
+  constructor(frame: TenureFrame, scratch: Scratch) {
+    const { horizon, channels, lateSlots, naiveErrors } = frame;
+    const { rule } = scratch;
+    const shape: KeptShape = {
+      horizon,
+      channels,
+      levels: rule.levels.length,
+      span: horizon + Math.min(lateSlots, horizon),
+    };
+    this.frame = frame;
+    this.kept = new KeptForecasts(shape);
+    this.rolling = new RollingScores(rule, frame.rollingSteps);
+    this.calibrator = frame.isCalibrated
+      ? new Calibrator({ levels: rule.levels, channels, horizon, scale: naiveErrors })
+      : null;
+    this.#scratch = scratch;
+  }
+
+  scores(): LiveScores | null {
+    return this.rolling.scores();
+  }
+
+  /** Scores the slot in every forecast that foresaw it; returns how many did. */
+  score({ slot, values, replaced }: Placement): number {
+    if (values.length !== this.frame.channels) return 0;
+    const { tally, replacedTally } = this.#scratch;
+    if (replaced === null) {
+      const steps = this.#add(tally, slot, values);
+      if (steps === 0) return 0;
+      if (this.calibrator !== null) this.#learn(this.calibrator, slot, values);
+      this.rolling.add(tally.sums, slot);
+      return steps;
+    }
+    // Sent twice: taking it out and putting it back would only leave a rounding error.
+    if (values.every((value, c) => value === replaced[c])) return 0;
+    const steps = this.#add(tally, slot, values);
+    if (steps === 0) return 0;
+    this.#add(replacedTally, slot, replaced);
+    this.rolling.replace(replacedTally.sums, tally.sums, slot);
+    return steps;
+  }
+
+  /** Corrects the quantiles by what was learnt; null when nothing was. */
+  correct(raw: readonly Quantile[]): readonly Quantile[] | null {
+    const { calibrator } = this;
+    if (calibrator === null || calibrator.learntSteps === 0) return null;
+    const { horizon, channels, base } = this.frame;
+    const outputs = channels * horizon;
+    const { relative, corrected } = this.#scratch.forOutputs(outputs);
+    for (let l = 0; l < raw.length; l++) {
+      const { values } = raw[l];
+      const row = relative[l];
+      for (let c = 0, o = 0; c < channels; c++) {
+        for (let h = 0; h < horizon; h++, o++) row[o] = values[o] - base[c];
+      }
+    }
+    calibrator.correct(relative, corrected);
+    return raw.map(({ level }, l) => {
+      const values = new Array<number>(outputs);
+      let from = l * outputs;
+      for (let c = 0, o = 0; c < channels; c++) {
+        for (let h = 0; h < horizon; h++, o++) values[o] = corrected[from++] + base[c];
+      }
+      return { level, values };
+    });
+  }
+
+  /** Keeps the quantiles as stated. `stranger`: the version of a forecast that does not count. */
+  keep(originSlot: number, stated: readonly Quantile[], stranger: string | null): void {
+    const row = this.kept.keep(originSlot, stranger);
+    if (row < 0) return;
+    for (let l = 0; l < stated.length; l++) this.kept.write(row, l, stated[l].values, this.frame.base);
+  }
+
+  #add(tally: Scratch["tally"], slot: number, values: readonly number[]): number {
+    const { kept } = this;
+    const { horizon, channels, naiveErrors, base, errorCap } = this.frame;
+    const { quantiles, cell } = kept;
+    const { levels } = kept.shape;
+    const start = kept.startOf(slot);
+    tally.begin(channels);
+    let steps = 0;
+    for (let row = 0; row < kept.rows; row++) {
+      const lead = slot - kept.originOf(row);
+      if (lead < 1 || lead > horizon || (kept.hasStrangers && kept.strangerAt(row) !== null)) continue;
+      for (let c = 0; c < channels; c++) {
+        const at = start + row * cell + c * levels;
+        tally.addChannel(quantiles, at, relativeTo(base[c], values[c]), naiveErrors[c]);
+      }
+      tally.endStep();
+      steps++;
+    }
+    if (steps > 0) tally.end(errorCap);
+    return steps;
+  }
+
+  #learn(calibrator: Calibrator, slot: number, values: readonly number[]): void {
+    const { kept } = this;
+    const { horizon, channels, base } = this.frame;
+    const { quantiles, cell } = kept;
+    const { levels } = kept.shape;
+    const start = kept.startOf(slot);
+    const { stated } = this.#scratch;
+    for (let row = 0; row < kept.rows; row++) {
+      const lead = slot - kept.originOf(row);
+      if (lead < 1 || lead > horizon || (kept.hasStrangers && kept.strangerAt(row) !== null)) continue;
+      for (let c = 0; c < channels; c++) {
+        const output = c * horizon + lead - 1;
+        const at = start + row * cell + c * levels;
+        for (let l = 0; l < levels; l++) stated[l] = quantiles[at + l];
+        calibrator.learn(output, relativeTo(base[c], values[c]), stated);
+      }
+    }
+  }
+}
+
+const LARGEST = 3.4e38;
+
+/** As single precision, never infinite. */
+function relativeTo(base: number, value: number): number {
+  return Math.fround(Math.max(-LARGEST, Math.min(LARGEST, value - base)));
+}
