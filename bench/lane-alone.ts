@@ -4,9 +4,10 @@
 
 import type { Outgoing } from "../src/domain.ts";
 import { openThreadedEngine } from "../src/engine/threads/threaded-engine.ts";
+import { createLane } from "../src/lane.ts";
 import type { OwnedPartition, StoredBatch, StoredRecord } from "../src/log/log.ts";
 import { createMemoryLog } from "../src/log/memory-log.ts";
-import { createLaneView, type PipelineParts, runLane } from "../src/pipeline.ts";
+import { type PipelineParts, runLane } from "../src/pipeline.ts";
 import { buildPipelineParts } from "../src/pipeline-parts.ts";
 import { systemClock } from "../src/runtime/clock.ts";
 import { loadConfig } from "../src/runtime/config/load.ts";
@@ -83,7 +84,7 @@ class LaneAlone {
   async #start(): Promise<void> {
     await new Promise<void>((resolve, reject) => {
       const owned = this.#owned(resolve);
-      runLane(owned, this.#parts, createLaneView(0, this.#parts)).catch(reject);
+      runLane(createLane(owned, this.#parts), this.#parts).catch(reject);
     });
   }
 
@@ -98,6 +99,8 @@ class LaneAlone {
       partition: 0,
       lost: new AbortController().signal,
       restore: (table) => stored(table === stateTopic ? this.#state : []),
+      async *tail() {},
+      write: async () => {},
       async *batches() {
         for (;;) yield* await nextInput();
       },

@@ -1,6 +1,7 @@
 // Builds the parts of the pipeline from the configuration: checks the topics, opens the formats, hands each
 // stage its slice. The only place where configuration and stages meet.
 
+import type { SeriesSettings } from "./domain.ts";
 import type { Engine } from "./engine/engine.ts";
 import { createForecastEncoder } from "./log/codec/forecast-codec.ts";
 import type { ObservationCodec } from "./log/codec/observation-codec.ts";
@@ -10,11 +11,12 @@ import { defaultRegistrySettings } from "./log/codec/registry-client.ts";
 import type { Log } from "./log/log.ts";
 import { checkTopics } from "./log/topic-check.ts";
 import type { PipelineParts } from "./pipeline.ts";
+import { resolveRetrainRules } from "./retrain/rules.ts";
 import type { Clock } from "./runtime/clock.ts";
 import type { AppConfig, InputTopic } from "./runtime/config/schema.ts";
 import { seriesRules } from "./runtime/config/series-rules.ts";
 import type { Logger } from "./runtime/logging.ts";
-import type { Metrics } from "./runtime/metrics.ts";
+import type { Metrics } from "./runtime/metric-groups.ts";
 
 export interface Surroundings {
   readonly config: AppConfig;
@@ -29,12 +31,14 @@ export async function buildPipelineParts(
   surroundings: Surroundings,
 ): Promise<PipelineParts> {
   const { config, clock, logger, metrics } = surroundings;
-  const { topics, output, pipeline, limits, series } = config;
+  const { topics, output, pipeline, limits, calibration, retrain } = config;
   const names = { ...topics, inputs: topics.inputs.map(({ topic }) => topic) };
   const found = await checkTopics(log, names, config.kafka.createTopics);
   // Records wait for the registry as long as it takes; a start reports the trouble and begins again.
   const registry = openRegistry(config, Number.POSITIVE_INFINITY);
   const registryAtStart = openRegistry(config, 2_000);
+  const settingsOf = seriesRules(config.series);
+  const rulesOf = (settings: SeriesSettings) => resolveRetrainRules(retrain, settings);
   return {
     source: {
       codecByTopic: new Map(topics.inputs.map((input) => [input.topic, openCodec(input, config, registry)])),
@@ -56,10 +60,15 @@ export async function buildPipelineParts(
     },
     registry,
     stateTopic: topics.state,
-    modelsTopic: topics.models,
+    topics: { ...topics, eventPartitions: found.eventPartitions },
+    partitions: found.partitions,
     levels: output.levels,
+    live: {
+      levels: output.levels,
+      ...{ settingsOf, calibration, rollingSteps: (settings) => rulesOf(settings).rollingSteps },
+    },
     bufferedBatches: pipeline.bufferedBatches,
-    settingsOf: seriesRules(series),
+    ...{ settingsOf, rulesOf },
     clock,
     logger,
     metrics,

@@ -6,6 +6,8 @@ import { ForecastnetError } from "../runtime/errors.ts";
 import { type CommandIo, exitCodes } from "./command.ts";
 import { runConfigCommand } from "./config.ts";
 import { runDemoCommand } from "./demo/demo.ts";
+import { runModelsCommand } from "./models/models.ts";
+import { runTrainerCommand } from "./trainer.ts";
 import { productVersion } from "./version.ts";
 import { runWorkerCommand } from "./worker.ts";
 
@@ -13,6 +15,8 @@ const usage = `usage: forecastnet <command> [options]
 
   demo     simulated sensors, forecasts and a live view, with no broker
   worker   forecast the series of a Kafka cluster
+  trainer  train models that workers ask for (retrain.where=trainers)
+  models   see the models; retrain, roll back, export or import one
   config   check or print the configuration
   version  print the version
 
@@ -33,6 +37,10 @@ async function run([command, ...argv]: readonly string[]): Promise<number> {
         return await runDemoCommand(argv, io);
       case "worker":
         return await runWorkerCommand(argv, io);
+      case "trainer":
+        return await runTrainerCommand(argv, io);
+      case "models":
+        return await runModelsCommand(argv, io);
       case "config":
         return runConfigCommand(argv, io);
       case "version":

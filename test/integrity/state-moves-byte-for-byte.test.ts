@@ -5,6 +5,7 @@
 import assert from "node:assert/strict";
 import type { Observation } from "../../src/domain.ts";
 import { avroCodec } from "../../src/log/codec/avro.ts";
+import { newestByKey } from "../../src/log/newest-by-key.ts";
 import { restoreStore } from "../../src/window/restore-store.ts";
 import type { SeriesStore } from "../../src/window/series-store.ts";
 import { createStore, expectFrom, snapshotBytes } from "./support/expectation.ts";
@@ -65,7 +66,8 @@ async function restoreElsewhere(story: Story): Promise<ReadonlyMap<number, Serie
   const subscription = { group, inputs: [story.input], start: "earliest", maxBatchRecords: 1 } as const;
   const member = await log.join(subscription, async (owned) => {
     const store = createStore(config);
-    await restoreStore(store, owned.restore(config.topics.state), avroCodec("StateBlock").decode);
+    const state = await newestByKey(owned.restore(config.topics.state));
+    restoreStore(store, state, avroCodec("StateBlock").decode);
     storeByPartition.set(owned.partition, store);
   });
   await until("the state restored elsewhere", () => storeByPartition.size === partitions);

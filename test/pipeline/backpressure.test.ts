@@ -2,8 +2,9 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Fleet, turns, until } from "./support/fleet.ts";
+import { Fleet } from "./support/fleet.ts";
 import { hourly } from "./support/readings.ts";
+import { turns, until } from "./support/turns.ts";
 
 const ramp = (length: number) => Array.from({ length }, (_, i) => i);
 

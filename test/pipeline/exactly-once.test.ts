@@ -6,6 +6,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { avroCodec } from "../../src/log/codec/avro.ts";
 import type { StateBlockRecord } from "../../src/log/codec/schemas.generated.ts";
+import { newestByKey } from "../../src/log/newest-by-key.ts";
 import { loadConfig } from "../../src/runtime/config/load.ts";
 import { seriesRules } from "../../src/runtime/config/series-rules.ts";
 import { createMetrics } from "../../src/runtime/metrics.ts";
@@ -56,7 +57,7 @@ async function farEndOf(fleet: Fleet): Promise<FarEnd> {
   const changelog = (async function* () {
     yield stored;
   })();
-  await restoreStore(store, changelog, stateCodec.decode);
+  restoreStore(store, await newestByKey(changelog), stateCodec.decode);
   const newest = new Map(stored.map((record) => [String(record.key), record]));
   return {
     forecasts: hex(await fleet.read("forecasts")),

@@ -3,8 +3,9 @@
 import assert from "node:assert/strict";
 import { describe, type TestContext, test } from "node:test";
 import type { TopicSpec } from "../../src/log/log.ts";
-import { Fleet, until } from "./support/fleet.ts";
+import { Fleet } from "./support/fleet.ts";
 import { at, hourly } from "./support/readings.ts";
+import { until } from "./support/turns.ts";
 
 const stateTopic: TopicSpec = { topic: "forecastnet.state", partitions: 1, compacted: true };
 
@@ -78,8 +79,11 @@ describe("a worker does not start", () => {
     const message = [
       "topic forecasts does not exist: create it (1 partitions) or set kafka.createTopics",
       "topic forecastnet.state does not exist: create it (1 partitions, cleanup.policy=compact) or set kafka.createTopics",
-      "topic forecastnet.models does not exist: create it (1 partitions, cleanup.policy=compact) or set kafka.createTopics",
+      "topic forecastnet.models does not exist: create it (1 partitions, cleanup.policy=compact, max.message.bytes=16777216) or set kafka.createTopics",
       "topic forecastnet.dead-letters does not exist: create it (1 partitions) or set kafka.createTopics",
+      "topic forecastnet.events does not exist: create it (1 partitions) or set kafka.createTopics",
+      "topic forecastnet.training does not exist: create it (1 partitions, max.message.bytes=16777216) or set kafka.createTopics",
+      "topic forecastnet.attempts does not exist: create it (1 partitions, cleanup.policy=compact) or set kafka.createTopics",
     ].join("; ");
     await assert.rejects(fleet.worker.done, { code: "TOPIC_MISSING", message });
   });

@@ -2,8 +2,9 @@
 
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { Fleet, until } from "./support/fleet.ts";
+import { Fleet } from "./support/fleet.ts";
 import { at, hourly, raw } from "./support/readings.ts";
+import { until } from "./support/turns.ts";
 
 const ramp = (length: number) => Array.from({ length }, (_, i) => i);
 

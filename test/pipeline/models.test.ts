@@ -16,7 +16,7 @@ import { Fleet, type FleetOptions, type Step } from "./support/fleet.ts";
 import { hourly, hourOf } from "./support/readings.ts";
 
 const levels = [0.1, 0.5, 0.9];
-const settings = { "output.levels": levels, "engine.paths": 16 };
+const settings = { "output.levels": levels, "engine.paths": 16, "calibration.enabled": false };
 const wave = (length: number, phase = 0) => Array.from({ length }, (_, i) => 5 + 3 * Math.sin(i / 2 + phase));
 
 const description = { name: "reference", device: "cpu", threads: 1, detail: "no threads" } as const;
@@ -32,7 +32,8 @@ async function fleetWith(
   const { partitions = 1 } = options;
   const fleet = await Fleet.openEmpty({ settings, openEngine: openInProcess, ...options });
   t?.after(() => fleet.close());
-  await fleet.log.createTopics([{ topic: "forecastnet.models", partitions, compacted: true }]);
+  const forModels = { topic: "forecastnet.models", partitions, compacted: true };
+  await fleet.log.createTopics([{ ...forModels, settings: { "max.message.bytes": "16777216" } }]);
   await fleet.log.append(models);
   fleet.start();
   return fleet;

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { setImmediate } from "node:timers/promises";
-import type { Log } from "../../src/log/log.ts";
+import type { Log, Membership } from "../../src/log/log.ts";
 import { createMemoryLog } from "../../src/log/memory-log.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { loadConfig } from "../../src/runtime/config/load.ts";
@@ -12,6 +12,7 @@ import { text } from "../../src/runtime/http.ts";
 import { silentLogger } from "../../src/runtime/logging.ts";
 import { createMetrics } from "../../src/runtime/metrics.ts";
 import { Worker, type WorkerParts } from "../../src/worker.ts";
+import { openIdleEngine } from "../pipeline/support/idle-engine.ts";
 
 function startWorker(t: TestContext, changes: Partial<WorkerParts>, argv: readonly string[] = []): Worker {
   const worker = new Worker({
@@ -123,4 +124,104 @@ test("the log is closed when the worker has stopped", async (t) => {
   worker.stop("SIGTERM");
   await worker.done;
   assert.equal(closed, 1);
+});
+
+/** A gate that opens once. */
+function gate(): { readonly passed: Promise<void>; open(): void } {
+  let open = () => {};
+  const passed = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  return { passed, open: () => open() };
+}
+
+test("an engine that opens after the stop is closed all the same", async (t) => {
+  const { passed, open } = gate();
+  let closed = 0;
+  const openEngine = async () => {
+    await passed;
+    return { ...(await openIdleEngine()), close: async () => void closed++ };
+  };
+  const worker = startWorker(t, { openEngine });
+  await until(() => worker.port !== undefined);
+  worker.stop("SIGTERM");
+  await worker.done;
+  open();
+  await until(() => closed === 1);
+});
+
+test("a log that opens after the stop is closed all the same", async (t) => {
+  const { passed, open } = gate();
+  let isOpening = false;
+  let closed = 0;
+  const openLog = async () => {
+    isOpening = true;
+    await passed;
+    const log = await logWithSensors();
+    log.close = async () => void closed++;
+    return log;
+  };
+  const worker = startWorker(t, { openLog, openEngine: openIdleEngine });
+  await until(() => isOpening);
+  worker.stop("SIGTERM");
+  await worker.done;
+  open();
+  await until(() => closed === 1);
+});
+
+test("a group that is joined after the stop is left again, and holds the stop up no longer", async (t) => {
+  const log = await logWithSensors();
+  const { passed, open } = gate();
+  const joined: Membership[] = [];
+  let isJoining = false;
+  const join = log.join.bind(log);
+  log.join = async (subscription, lane) => {
+    isJoining = true;
+    await passed;
+    const membership = await join(subscription, lane);
+    joined.push(membership);
+    return membership;
+  };
+  log.close = async () => open(); // In the middle of the stop.
+  const worker = startWorker(t, { openLog: async () => log, openEngine: openIdleEngine });
+  await until(() => isJoining);
+  worker.stop("SIGTERM");
+  await worker.done;
+  await until(() => joined.length === 1 && !joined[0].status().isJoined);
+});
+
+test("a worker stops its retraining, leaves the group, and then closes engine, log and pages", async (t) => {
+  const order: string[] = [];
+  const log = await logWithSensors();
+  const join = log.join.bind(log);
+  log.join = async (...asked) => {
+    const membership = await join(...asked);
+    const stop = membership.stop.bind(membership);
+    membership.stop = async (graceMs) => {
+      order.push("group");
+      await stop(graceMs);
+    };
+    return membership;
+  };
+  log.close = async () => {
+    assert.equal((await page(worker, "/healthz"))[0], 200);
+    order.push("log");
+  };
+  const openEngine = async () => ({
+    ...(await openIdleEngine()),
+    close: async () => void order.push("engine"),
+  });
+  const worker = startWorker(t, { openLog: async () => log, openEngine });
+  await until(() => worker.status().isReady);
+  const { retrainer } = worker;
+  assert.ok(retrainer, "a worker that is ready retrains");
+  const stop = retrainer.stop.bind(retrainer);
+  retrainer.stop = async () => {
+    order.push("retraining");
+    await stop();
+  };
+  worker.stop("SIGTERM");
+  await worker.done;
+  assert.deepEqual(order, ["retraining", "group", "engine", "log"]);
+  await assert.rejects(page(worker, "/healthz"));
 });

@@ -2,7 +2,7 @@
 // tally only listens.
 
 import type { Logger } from "../../runtime/logging.ts";
-import type { Metrics } from "../../runtime/metrics.ts";
+import type { Metrics } from "../../runtime/metric-groups.ts";
 
 export interface Tally {
   readonly observationsByOutcome: Map<string, number>;

@@ -1,10 +1,12 @@
 // What a worker owes for a given input: every forecast to the byte, and the state it must leave behind. The
 // product's own parts give it, run in this process over the input in order, with no broker and no faults.
 
-import type { Observation } from "../../../src/domain.ts";
+import type { Observation, Placement, SeriesSettings } from "../../../src/domain.ts";
 import { createColdForecaster } from "../../../src/forecast/cold-forecaster.ts";
 import { avroCodec } from "../../../src/log/codec/avro.ts";
 import { encodeForecast } from "../../../src/log/codec/forecast-codec.ts";
+import { LiveBook } from "../../../src/retrain/live/live-book.ts";
+import { resolveRetrainRules } from "../../../src/retrain/rules.ts";
 import type { AppConfig } from "../../../src/runtime/config/schema.ts";
 import { seriesRules } from "../../../src/runtime/config/series-rules.ts";
 import { SeriesStore } from "../../../src/window/series-store.ts";
@@ -19,6 +21,11 @@ export function createStore({ series }: AppConfig): SeriesStore {
   return new SeriesStore(seriesRules(series));
 }
 
+function createBook({ series, output, calibration, retrain }: AppConfig): LiveBook {
+  const rollingSteps = (settings: SeriesSettings) => resolveRetrainRules(retrain, settings).rollingSteps;
+  return new LiveBook({ levels: output.levels, settingsOf: seriesRules(series), calibration, rollingSteps });
+}
+
 /** Takes each observation as a batch of its own, which decides nothing but the revisions of the state. */
 export async function expectFrom(
   observations: Iterable<Observation>,
@@ -27,17 +34,23 @@ export async function expectFrom(
   const { levels } = config.output;
   const forecaster = createColdForecaster(levels);
   const store = createStore(config);
+  const book = createBook(config);
   const forecastById = new Map<string, Buffer>();
   for (const observation of observations) {
     const series = store.of(observation.seriesId);
-    const outcome = series.push(observation);
+    const placements: Placement[] = [];
+    const outcome = series.push(observation, placements);
+    const live = book.of(observation.seriesId);
+    for (const placement of placements) live.place(placement);
     if ((outcome === "advanced" || outcome === "interval-found") && series.isDue()) {
       series.markForecast();
-      for (const forecast of await forecaster.forecast([series.takeWindow(levels)])) {
-        forecastById.set(forecast.id, encodeForecast(forecast));
-      }
+      const window = series.takeWindow(levels);
+      const [forecast] = await forecaster.forecast([window]);
+      if (forecast !== null)
+        forecastById.set(forecast.id, encodeForecast(live.publish(window, forecast, null)));
     }
     store.takeChanges();
+    book.takeChanges();
   }
   return { forecastById, store };
 }

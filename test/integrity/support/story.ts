@@ -1,5 +1,5 @@
 // The stage of a failure story: topics and a group of its own on a real broker, sensors, workers in processes
-// of their own, and the count at the end. Ends every worker it started, and shows their logs when it failed.
+// of their own, and the count at the end. Ends every process it started, and shows their logs when it failed.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -7,6 +7,7 @@ import type { Observation } from "../../../src/domain.ts";
 import { avroCodec } from "../../../src/log/codec/avro.ts";
 import { openKafkaLog } from "../../../src/log/kafka/kafka-log.ts";
 import type { Log } from "../../../src/log/log.ts";
+import { newestByKey } from "../../../src/log/newest-by-key.ts";
 import { systemClock } from "../../../src/runtime/clock.ts";
 import { loadConfig } from "../../../src/runtime/config/load.ts";
 import type { AppConfig } from "../../../src/runtime/config/schema.ts";
@@ -14,7 +15,7 @@ import { silentLogger } from "../../../src/runtime/logging.ts";
 import { restoreStore } from "../../../src/window/restore-store.ts";
 import type { SeriesStore } from "../../../src/window/series-store.ts";
 import { brokerForTests } from "../../rig/kafka-broker.ts";
-import { WorkerProcess } from "../../rig/worker-process.ts";
+import { type CommandEnd, type Role, runCommand, WorkerProcess } from "../../rig/worker-process.ts";
 import { BrokerProbe } from "./broker-probe.ts";
 import { createStore, expectFrom, observedSlots, snapshotBytes } from "./expectation.ts";
 import { assertForecasts, readAll } from "./far-end.ts";
@@ -61,6 +62,7 @@ export class Story {
   readonly workers: WorkerProcess[] = [];
   readonly #given: object;
   readonly #loads: Load[] = [];
+  readonly #endings: (() => Promise<void>)[] = [];
 
   private constructor(given: object, config: AppConfig, log: Log, probe: BrokerProbe) {
     this.group = config.group;
@@ -86,19 +88,29 @@ export class Story {
     return this.config.topics.inputs[0]?.topic as string;
   }
 
-  async startWorker(): Promise<WorkerProcess> {
-    const worker = await WorkerProcess.start(`worker ${this.workers.length + 1}`, this.#given);
+  async startWorker(role: Role = "worker"): Promise<WorkerProcess> {
+    const worker = await WorkerProcess.start(`${role} ${this.workers.length + 1}`, this.#given, role);
     this.workers.push(worker);
     return worker;
   }
 
-  async startReadyWorker(): Promise<WorkerProcess> {
-    const worker = await this.startWorker();
+  async startReadyWorker(role: Role = "worker"): Promise<WorkerProcess> {
+    const worker = await this.startWorker(role);
     await until(`${worker.name} to be ready`, () => {
       assert.ok(worker.isAlive, `${worker.name} ended before it was ready`);
       return worker.isReady();
     });
     return worker;
+  }
+
+  /** Runs `forecastnet …` on the configuration of the story, to its end. */
+  command(...words: readonly string[]): Promise<CommandEnd> {
+    return runCommand(words, this.#given);
+  }
+
+  /** Whatever becomes of the story, this is done at its end, before the log is closed. */
+  atEnd(act: () => Promise<void>): void {
+    this.#endings.push(act);
   }
 
   startLoad({ series = 24, pauseMs = 25 } = {}): Load {
@@ -179,7 +191,7 @@ export class Story {
     const changelog = (async function* () {
       yield records;
     })();
-    await restoreStore(store, changelog, avroCodec("StateBlock").decode);
+    restoreStore(store, await newestByKey(changelog), avroCodec("StateBlock").decode);
     return store;
   }
 
@@ -190,11 +202,12 @@ export class Story {
         process.stderr.write(`\nthe last lines of ${worker.name}:\n${worker.lastLines(40)}\n`);
       }
     }
-    const stops = await Promise.allSettled(this.#loads.map((load) => load.stop()));
+    const endings = [...this.#endings, ...this.#loads.map((load) => () => load.stop())];
+    const stops = await Promise.allSettled(endings.map((end) => end()));
     await Promise.all([this.log.close(), this.probe.close()]);
-    const [loadFault] = stops.flatMap((stop) => (stop.status === "rejected" ? [stop.reason] : []));
-    if (loadFault !== undefined && !hasFailed) throw loadFault;
-    if (loadFault !== undefined) process.stderr.write(`\nthe sensors failed: ${String(loadFault)}\n`);
+    const [fault] = stops.flatMap((stop) => (stop.status === "rejected" ? [stop.reason] : []));
+    if (fault !== undefined && !hasFailed) throw fault;
+    if (fault !== undefined) process.stderr.write(`\nwhat went on beside it failed: ${String(fault)}\n`);
   }
 }
 
@@ -215,7 +228,12 @@ function storyConfig(broker: string, changes: (name: string) => ConfigChanges): 
       state: `${name}-state`,
       models: `${name}-models`,
       deadLetters: `${name}-dead-letters`,
+      events: `${name}-events`,
+      training: `${name}-training`,
+      attempts: `${name}-attempts`,
     },
+    // What is owed is computed without models, and no schedule must come between.
+    retrain: { where: "off" },
     // A history that outlasts the story: what was observed can be counted at the end.
     series: { interval: "PT1M", horizon: 6, history: 20_000 },
     pipeline: { maxBatchRecords: 40, behindAfterMs: 0 },

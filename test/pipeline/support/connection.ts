@@ -29,6 +29,7 @@ export class Connection implements Log {
   createTopics: Log["createTopics"] = (specs) => this.#log.createTopics(specs);
   append = (records: readonly Outgoing[]) => this.#log.append(records);
   follow: Log["follow"] = (topic, from, signal) => this.#log.follow(topic, from, signal);
+  read: Log["read"] = (topic, signal) => this.#log.read(topic, signal);
 
   async join(subscription: Subscription, lane: Lane): Promise<Membership> {
     if (this.#cut.signal.aborted) throw new Error("the connection was cut before the worker could join");
@@ -109,12 +110,18 @@ export class Connection implements Log {
         await pass("restore");
         yield* owned.restore(topic);
       },
+      // The membership of a cut or evicted worker has ended, and the tail with it.
+      tail: (topic, fromOffset) => owned.tail(topic, fromOffset),
       async *batches() {
         traffic.isReading = true;
         for await (const batch of owned.batches()) {
           traffic.taken++;
           yield batch;
         }
+      },
+      async write(records) {
+        await pass("commit");
+        await owned.write(records);
       },
       async commit(commit) {
         await pass("commit");

@@ -4,19 +4,21 @@
 
 import assert from "node:assert/strict";
 import type { TestContext } from "node:test";
-import { setImmediate } from "node:timers/promises";
 import type { Engine } from "../../../src/engine/engine.ts";
 import { decodeForecast } from "../../../src/log/codec/forecast-codec.ts";
 import type { ForecastRecord } from "../../../src/log/codec/schemas.generated.ts";
 import type { StoredRecord } from "../../../src/log/log.ts";
 import { createMemoryLog, type MemoryLog } from "../../../src/log/memory-log.ts";
+import type { ModelTrainer } from "../../../src/retrain/training-task.ts";
 import { loadConfig } from "../../../src/runtime/config/load.ts";
 import type { Logger } from "../../../src/runtime/logging.ts";
-import { createMetrics, type Metrics } from "../../../src/runtime/metrics.ts";
+import type { Metrics } from "../../../src/runtime/metric-groups.ts";
+import { createMetrics } from "../../../src/runtime/metrics.ts";
 import { Worker } from "../../../src/worker.ts";
 import { Connection } from "./connection.ts";
 import { openIdleEngine } from "./idle-engine.ts";
 import { inputRecord, type Written } from "./readings.ts";
+import { turns, until } from "./turns.ts";
 
 /** What may happen to a fleet. */
 export type Word =
@@ -33,6 +35,7 @@ export type Word =
   | "fenced before" //      the owner of the next commit is fenced before it took effect
   | "fenced after" //       or after
   | "pause" //            a few turns of the event loop
+  | "turn" //             the schedule comes round: models are looked at, and what that leads to has ended
   | "settle"; //          wait until everything written is settled
 
 export type Step = Written | Word | { readonly laterMs: number };
@@ -45,6 +48,8 @@ export interface FleetOptions {
   readonly metrics?: Metrics;
   /** What runs the models, for each worker anew; by default one that refuses, since most fleets have none. */
   readonly openEngine?: () => Promise<Engine>;
+  /** Who trains; by default threads, should a test let them. */
+  readonly openTrainer?: () => Promise<ModelTrainer>;
 }
 
 export interface LogLine {
@@ -62,7 +67,12 @@ const usual = {
   "series.horizon": 3,
   "series.season": 4,
   "series.history": 64,
+  "retrain.where": "off",
+  "retrain.jitterMs": 0,
 };
+
+/** The default schedule: every five minutes. */
+const turnMs = 5 * 60_000;
 
 interface Member {
   readonly worker: Worker;
@@ -75,6 +85,7 @@ export class Fleet {
   readonly #partitions: number;
   readonly #metrics: Metrics;
   readonly #openEngine: () => Promise<Engine>;
+  readonly #openTrainer: (() => Promise<ModelTrainer>) | undefined;
   readonly #members: Member[] = [];
   #settings: Readonly<Record<string, unknown>>;
   #nowMs = Date.UTC(2024, 5, 1);
@@ -93,6 +104,7 @@ export class Fleet {
     this.#partitions = partitions;
     this.#metrics = metrics;
     this.#openEngine = openEngine;
+    this.#openTrainer = options.openTrainer;
   }
 
   /** A fleet of one worker, which reads the topics given. */
@@ -135,6 +147,7 @@ export class Fleet {
       config: loadConfig({ argv, env: {} }),
       openLog: async () => connection,
       openEngine: this.#openEngine,
+      ...(this.#openTrainer && { openTrainer: this.#openTrainer }),
       clock: { nowMs: () => this.#nowMs },
       logger: this.#logger(),
       metrics: this.#metrics,
@@ -226,6 +239,13 @@ export class Fleet {
     "fenced before": () => this.log.failNextCommits(1, "before", "fence"),
     "fenced after": () => this.log.failNextCommits(1, "after", "fence"),
     pause: () => turns(5),
+    turn: async () => {
+      this.#nowMs += turnMs;
+      for (const { worker } of this.#members) {
+        worker.retrainer?.poke();
+        await worker.retrainer?.settled();
+      }
+    },
     settle: () => until(() => this.#isIdle(), "the fleet to settle what was written"),
   };
 
@@ -268,19 +288,6 @@ export class Fleet {
       void this.logged.push({ level, message, facts });
     return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
   }
-}
-
-/** Lets the event loop turn until the claim holds. */
-export async function until(isSo: () => boolean, what: string): Promise<void> {
-  const deadlineMs = performance.now() + 5_000;
-  while (!isSo()) {
-    assert.ok(performance.now() < deadlineMs, `waited 5 s in vain for ${what}`);
-    await setImmediate();
-  }
-}
-
-export async function turns(count: number): Promise<void> {
-  for (let turn = 0; turn < count; turn++) await setImmediate();
 }
 
 function asFlag(value: unknown): string {

@@ -24,7 +24,7 @@ test("version prints the version and nothing else", () => {
 test("help lists the commands on standard output", () => {
   const { status, stdout, stderr } = run("--help");
   assert.deepEqual([status, stderr], [0, ""]);
-  for (const command of ["demo", "worker", "config", "version"]) {
+  for (const command of ["demo", "worker", "trainer", "models", "config", "version"]) {
     assert.match(stdout, new RegExp(`^ +${command} `, "m"));
   }
 });
@@ -38,9 +38,11 @@ test("a missing or unknown command shows the usage on standard error and returns
   assert.match(unknown.stderr, /^unknown command forcast\n\nusage:/);
 });
 
-test("an invalid configuration ends the worker with 1, all problems and the remedy", () => {
-  const { status, stdout, stderr } = run("worker", "--worker.port=x", "--series.horizon=0");
-  assert.deepEqual([status, stdout], [1, ""]);
-  assert.match(stderr, /^CONFIG_INVALID: .*worker\.port.*series\.horizon|series\.horizon.*worker\.port/s);
-  assert.match(stderr, /config check/);
-});
+for (const role of ["worker", "trainer"]) {
+  test(`an invalid configuration ends the ${role} with 1, all problems and the remedy`, () => {
+    const { status, stdout, stderr } = run(role, "--worker.port=x", "--series.horizon=0");
+    assert.deepEqual([status, stdout], [1, ""]);
+    assert.match(stderr, /^CONFIG_INVALID: /);
+    for (const problem of [/worker\.port/, /series\.horizon/, /config check/]) assert.match(stderr, problem);
+  });
+}

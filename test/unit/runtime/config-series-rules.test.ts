@@ -21,6 +21,7 @@ test("without overrides all series share the defaults, with what 0 stands for pu
     gapPolicy: "seasonal",
     gapMax: 6,
     offsetMs: 0,
+    ...{ cohort: "", form: "auto", driftRatio: 2.25, driftBound: 0 },
   });
   assert.equal(settingsOf("a"), settingsOf("b"));
   assert.ok(Object.isFrozen(settingsOf("a")));

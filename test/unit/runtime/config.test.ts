@@ -60,7 +60,7 @@ describe("sources", () => {
       env: { FORECASTNET_WORKER_PORT: "2", FORECASTNET_WORKER_GRACE_MS: "2222" },
       files: { "c.yaml": file },
     });
-    assert.deepEqual(config.worker, { port: 3, graceMs: 2222, host: "file", logLevel: "info" });
+    assert.deepEqual(config.worker, { port: 3, graceMs: 2222, host: "file", logLevel: "info", token: null });
   });
 
   test("the file may be named by a variable, and the flag beats the variable", () => {

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Lifecycle, type WorkerState } from "../../../src/runtime/lifecycle.ts";
+import { Lifecycle, type ServiceState } from "../../../src/runtime/lifecycle.ts";
 import { silentLogger } from "../../../src/runtime/logging.ts";
 
-const states: readonly WorkerState[] = ["starting", "joining", "running", "stopping", "stopped", "failed"];
-const wayTo: Readonly<Record<WorkerState, readonly WorkerState[]>> = {
+const states: readonly ServiceState[] = ["starting", "joining", "running", "stopping", "stopped", "failed"];
+const wayTo: Readonly<Record<ServiceState, readonly ServiceState[]>> = {
   starting: [],
   joining: ["joining"],
   running: ["joining", "running"],
@@ -22,7 +22,7 @@ for (const from of states) {
   test(`a worker that is ${from} makes the moves of the table and no other`, () => {
     for (const to of states) {
       const moves: string[] = [];
-      const lifecycle = new Lifecycle(silentLogger, (a, b) => moves.push(`${a}>${b}`));
+      const lifecycle = new Lifecycle("worker", silentLogger, (a, b) => moves.push(`${a}>${b}`));
       for (const step of wayTo[from]) lifecycle.move(step);
       if (legal.has(`${from}>${to}`)) {
         lifecycle.move(to);
@@ -35,11 +35,16 @@ for (const from of states) {
   });
 }
 
-test("each move is logged with what the caller knows of it", () => {
-  const lines: unknown[] = [];
-  const logger = { ...silentLogger, info: (facts: object, message: string) => lines.push([message, facts]) };
-  new Lifecycle(logger, () => {}).move("failed", { reason: "no broker" });
-  assert.deepEqual(lines, [
-    ["worker state changed", { from: "starting", to: "failed", reason: "no broker" }],
-  ]);
-});
+for (const role of ["worker", "trainer"] as const) {
+  test(`each move of a ${role} is logged under its name, with what the caller knows of it`, () => {
+    const lines: unknown[] = [];
+    const logger = {
+      ...silentLogger,
+      info: (facts: object, message: string) => lines.push([message, facts]),
+    };
+    new Lifecycle(role, logger, () => {}).move("failed", { reason: "no broker" });
+    assert.deepEqual(lines, [
+      [`${role} state changed`, { from: "starting", to: "failed", reason: "no broker" }],
+    ]);
+  });
+}

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createMetrics, type WorkerFacts } from "../../../src/runtime/metrics.ts";
+import type { WorkerFacts } from "../../../src/runtime/metric-groups.ts";
+import { createMetrics } from "../../../src/runtime/metrics.ts";
 
 const engine = {
   ...{ name: "simd", device: "cpu", residentModels: 3, residentBytes: 4096 },
@@ -8,6 +9,8 @@ const engine = {
 };
 const facts: WorkerFacts = {
   ...{ state: "running", partitions: 2, series: 5, lag: 7, bufferedBatches: 1, models: 4 },
+  training: { inFlight: 1, waiting: 2 },
+  phases: { cold: 3, drifting: 1 },
   engine,
 };
 
@@ -26,6 +29,12 @@ test("every verb of a stage moves the number it names", async () => {
   metrics.models.forecastBatch(30, 0.25);
   metrics.models.fallback("channels");
   metrics.models.refused("horizon", 6);
+  metrics.live.scored(11);
+  metrics.retrain.decided("promoted");
+  metrics.retrain.evaluated(12, 2);
+  metrics.retrain.trained("failed", 4);
+  metrics.retrain.unreadable("unreadable");
+  metrics.retrain.failed();
   metrics.sink.committed(0.02);
   metrics.sink.latency(0.3);
   metrics.restored(6, 2);
@@ -37,6 +46,17 @@ test("every verb of a stage moves the number it names", async () => {
     'forecastnet_dead_letters_total{reason="bad-time"} 1',
     'forecastnet_observations_total{outcome="advanced"} 39',
     "forecastnet_skipped_origins_total 3",
+    "forecastnet_scored_steps_total 11",
+    'forecastnet_model_decisions_total{kind="promoted"} 1',
+    "forecastnet_series_evaluated_total 12",
+    "forecastnet_training_wishes_total 2",
+    'forecastnet_trainings_total{outcome="failed"} 1',
+    "forecastnet_training_duration_seconds_sum 4",
+    'forecastnet_model_messages_refused_total{reason="unreadable"} 1',
+    "forecastnet_retraining_failures_total 1",
+    "forecastnet_trainings_in_flight 1",
+    "forecastnet_trainings_waiting 2",
+    'forecastnet_series_by_phase{phase="drifting"} 1',
     'forecastnet_series_resets_total{reason="interval"} 1',
     'forecastnet_forecasts_total{tier="cold",method="persistence"} 4',
     "forecastnet_commit_duration_seconds_sum 0.02",

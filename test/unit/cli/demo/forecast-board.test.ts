@@ -98,24 +98,28 @@ describe("the forecast board", () => {
   });
 
   test("answers with the latest forecast of each series, and of one in full", async () => {
-    const routes = forecastRoutes(board);
-    const none = await routes["/forecasts"]("", new URLSearchParams());
+    const request = { authorization: undefined, readBody: async () => Buffer.alloc(0) };
+    const ask = async (path: string, seriesId = "") => {
+      const { status, body } = await forecastRoutes(board)[path](seriesId, new URLSearchParams(), request);
+      return { status, body: String(body) };
+    };
+    const none = await ask("/forecasts");
     assert.deepEqual(JSON.parse(none.body), []);
     board.receive(forecastAt(0), 0);
     board.receive(forecastAt(1), 0);
-    const all = await routes["/forecasts"]("", new URLSearchParams());
+    const all = await ask("/forecasts");
     const listed = JSON.parse(all.body);
     assert.equal(listed.length, 1);
     assert.equal(listed[0].origin, new Date(startMs + stepMs).toISOString());
     assert.deepEqual(listed[0].mean, [5, 5]);
     assert.deepEqual(listed[0].quantiles[0], { level: 0.1, values: [4, 4] });
-    const one = await routes["/forecasts/"](seriesId, new URLSearchParams());
+    const one = await ask("/forecasts/", seriesId);
     assert.equal(one.status, 200);
     assert.deepEqual(
       JSON.parse(one.body).times,
       forecastAt(1).times.map((ms) => new Date(ms).toISOString()),
     );
-    const unknown = await routes["/forecasts/"]("nobody", new URLSearchParams());
+    const unknown = await ask("/forecasts/", "nobody");
     assert.equal(unknown.status, 404);
     assert.match(unknown.body, /"nobody".*\/forecasts lists/);
   });

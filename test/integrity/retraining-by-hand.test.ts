@@ -1,0 +1,85 @@
+// People at the keyboard, while a worker runs: they look at the models, have one trained, and take it back. The commands
+// are processes of their own and tell by their exit codes what became of it.
+
+import assert from "node:assert/strict";
+import { countForecasts } from "./support/model-accounts.ts";
+import { EventWatch, history, learning, readModelTopics } from "./support/model-story.ts";
+import { noisy, Sensors, wave } from "./support/sensors.ts";
+import { type Story, tellStory } from "./support/story.ts";
+import { until } from "./support/until.ts";
+
+const seriesId = "series-0";
+
+tellStory(
+  "models are listed, shown, retrained and rolled back by hand while the worker runs",
+  async (story) => {
+    const laws = { [seriesId]: noisy(wave(3, 8), 0.4, 1), "series-1": noisy(wave(4, 9), 0.4, 2) };
+    const sensors = new Sensors(story.log, story.input, laws);
+    assert.equal((await story.command("models", "list")).code, 1, "no worker has made the topics yet");
+    await story.startReadyWorker();
+    const watch = EventWatch.over(story);
+    await sensors.send(history);
+    await until("both series to have a model", () => watch.count("PROMOTED") === 2);
+    const isConfirmed = () => watch.count("CONFIRMED") === 2;
+    await sensors.sendUntil("the models to pass their probation", isConfirmed, 400);
+    await story.untilAllSettled();
+    const [, { toVersion: first }] = watch.of(seriesId);
+    await look(story, first as string);
+
+    sensors.change(seriesId, noisy(wave(9, 11), 0.4, 3));
+    await sensors.send(150);
+    await story.untilAllSettled();
+    const order = async (code: number, ...words: readonly string[]) => {
+      const end = await story.command("models", ...words);
+      assert.equal(end.code, code, `models ${words.join(" ")}: ${end.out}${end.err}`);
+      await sensors.send(3);
+      await story.untilAllSettled();
+    };
+    const newest = () => watch.of(seriesId).at(-1);
+    await order(0, "retrain", seriesId);
+    assert.equal(newest()?.kind, "PROMOTED");
+    const second = newest()?.toVersion;
+    assert.notEqual(second, first);
+    await order(0, "rollback", seriesId);
+    assert.deepEqual(
+      [newest()?.kind, newest()?.fromVersion, newest()?.toVersion],
+      ["ROLLED_BACK", second, first],
+    );
+    await order(0, "rollback", seriesId);
+    assert.deepEqual(
+      [newest()?.kind, newest()?.fromVersion, newest()?.toVersion],
+      ["ROLLED_BACK", first, null],
+    );
+    await order(1, "rollback", seriesId);
+    assert.deepEqual([newest()?.kind, newest()?.toVersion], ["REFUSED", null]);
+
+    await watch.stop();
+    await story.endWorkers();
+    const topics = await readModelTopics(story);
+    assert.deepEqual(topics.waiting, [], "no order is left");
+    await countForecasts(story, sensors, topics);
+    const others = watch.of("series-1").map(({ kind }) => kind);
+    assert.deepEqual(others, ["REQUESTED", "PROMOTED", "CONFIRMED"], "the other series is left alone");
+  },
+  // Nothing but people decides after the first model.
+  () => learning({ where: "worker", coverageBand: 1 }, { driftRatio: 1000 }),
+);
+
+async function look(story: Story, version: string): Promise<void> {
+  const list = await story.command("models", "list", "--json");
+  assert.equal(list.code, 0, list.err);
+  const rows: { modelKey: string; phase: string; version: string }[] = JSON.parse(list.out);
+  assert.deepEqual(rows.map(({ modelKey, phase }) => `${modelKey} ${phase}`).sort(), [
+    "series-0 champion",
+    "series-1 champion",
+  ]);
+  assert.equal(rows.find(({ modelKey }) => modelKey === seriesId)?.version, version);
+  const show = await story.command("models", "show", seriesId);
+  assert.equal(show.code, 0, show.err);
+  for (const word of [version, "REQUESTED", "PROMOTED", "CONFIRMED"])
+    assert.ok(show.out.toUpperCase().includes(word.toUpperCase()), `${word} in ${show.out}`);
+  const unknown = await story.command("models", "show", "serie-0");
+  assert.equal(unknown.code, 1);
+  assert.match(unknown.err, /did you mean series-0/);
+  assert.equal((await story.command("models", "improve", seriesId)).code, 2);
+}

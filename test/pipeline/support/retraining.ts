@@ -1,0 +1,93 @@
+// What the stories of retraining share: a fleet that truly trains, series that follow laws, and the events told.
+
+import type { TestContext } from "node:test";
+import type { Engine } from "../../../src/engine/engine.ts";
+import { avroCodec } from "../../../src/log/codec/avro.ts";
+import type { ModelEventRecord } from "../../../src/log/codec/schemas.generated.ts";
+import { trainTask } from "../../../src/retrain/training/train-task.ts";
+import { createTrainingEngine } from "../../../src/retrain/training/training-engine.ts";
+import type { ModelTrainer, TrainedModel, TrainingTask } from "../../../src/retrain/training-task.ts";
+import { createRandom } from "../../../src/runtime/random.ts";
+import { Fleet, type FleetOptions } from "./fleet.ts";
+import { at } from "./readings.ts";
+
+export const horizon = 6;
+
+const settings = {
+  ...{ "series.horizon": horizon, "series.season": 6, "series.history": 240, "series.gapMax": 3 },
+  ...{ "output.levels": [0.025, 0.1, 0.5, 0.9, 0.975], "engine.paths": 32 },
+  ...{ "retrain.where": "worker", "retrain.effort": "quick", "retrain.members": 1, "retrain.inFlight": 100 },
+  ...{ "retrain.cooldownSteps": 24, "retrain.evidenceSteps": 24, "retrain.rollingSteps": 18 },
+  "retrain.maxAgeHours": 0,
+};
+
+/** The arithmetic of the product, without its threads: what a test asks for is done when it looks. */
+export const openEngine = (): Promise<Engine> => createTrainingEngine({ kind: "simd" });
+
+/** Trains as the threads do. What it learns from and what comes of it may be tampered with. */
+export function trainerWith({
+  blind = (task) => task,
+  tamper = (trained) => trained,
+}: {
+  readonly blind?: (task: TrainingTask) => TrainingTask;
+  readonly tamper?: (trained: TrainedModel) => TrainedModel;
+} = {}): () => Promise<ModelTrainer> {
+  return async () => {
+    const engine = await openEngine();
+    return {
+      train: async (tasks, signal) =>
+        Promise.all(
+          tasks.map(async (task) => {
+            const result = await trainTask(engine, blind(task), signal);
+            if (result.outcome !== "trained") return result;
+            return { ...result, challengers: result.challengers.map(tamper) };
+          }),
+        ),
+      close: () => engine.close(),
+    };
+  };
+}
+
+export async function retrainingFleet(t: TestContext, options: FleetOptions = {}): Promise<Fleet> {
+  const given = { openEngine, openTrainer: trainerWith(), ...options };
+  return Fleet.openFor(t, { ...given, settings: { ...settings, ...options.settings } });
+}
+
+const eventCodec = avroCodec("ModelEvent");
+
+/** All that was decided about a model, or about any. */
+export async function eventsOf(fleet: Fleet, modelKey?: string): Promise<readonly ModelEventRecord[]> {
+  const all = (await fleet.read("forecastnet.events")).map(({ value }) => eventCodec.decode(value as Buffer));
+  return all.filter((event) => modelKey === undefined || event.modelKey === modelKey);
+}
+
+export const kindsOf = (events: readonly ModelEventRecord[]) => events.map(({ kind }) => kind);
+
+/** The value of a series at an hour. */
+export type Law = (hour: number) => number;
+
+export function wave(amplitude: number, period: number): Law {
+  return (hour) => 10 + amplitude * Math.sin((2 * Math.PI * hour) / period);
+}
+
+/** Noise of its own for every seed; the same hour gives the same noise. */
+export function noisy(law: Law, size: number, seed: number): Law {
+  const random = createRandom(seed);
+  const noise = Array.from({ length: 2_000 }, () => size * random.normal());
+  return (hour) => law(hour) + noise[hour];
+}
+
+/** Feeds the series hour by hour, and lets the schedule come round every horizon. */
+export async function feed(
+  fleet: Fleet,
+  laws: Readonly<Record<string, Law>>,
+  from: number,
+  to: number,
+): Promise<void> {
+  const series = Object.entries(laws);
+  for (let hour = from; hour < to; hour++) {
+    await fleet.play(...series.map(([id, law]) => at(id, hour, law(hour))));
+    if (hour % horizon === horizon - 1) await fleet.play("settle", "turn");
+  }
+  await fleet.play("settle");
+}

@@ -1,0 +1,35 @@
+// Trains nothing: answers every task as the script says, and remembers what it was asked.
+
+import type { ModelTrainer, TrainingResult, TrainingTask } from "../../../src/retrain/training-task.ts";
+import { fired } from "../../../src/runtime/waiting.ts";
+import { trainedModel } from "../../rig/training-task.ts";
+
+export type Script = (task: TrainingTask, signal: AbortSignal) => TrainingResult | Promise<TrainingResult>;
+
+export const succeed: Script = ({ modelKey }) => ({
+  outcome: "trained",
+  challengers: [trainedModel({ key: modelKey })],
+});
+
+/** Never ends by itself. */
+export const hang: Script = async (_, signal) => {
+  await fired(signal);
+  return { outcome: "cancelled" };
+};
+
+export class ScriptedTrainer implements ModelTrainer {
+  /** The model keys of each call. */
+  readonly asked: string[][] = [];
+  readonly #script: Script;
+
+  constructor(script: Script) {
+    this.#script = script;
+  }
+
+  train(tasks: readonly TrainingTask[], signal: AbortSignal): Promise<readonly TrainingResult[]> {
+    this.asked.push(tasks.map(({ modelKey }) => modelKey));
+    return Promise.all(tasks.map((task) => this.#script(task, signal)));
+  }
+
+  async close(): Promise<void> {}
+}
