@@ -8,7 +8,9 @@ import { avroCodec } from "./log/codec/avro.ts";
 import type { ModelRecord, StateBlockRecord } from "./log/codec/schemas.generated.ts";
 import type { OwnedPartition } from "./log/log.ts";
 import { newestByKey, readTable } from "./log/newest-by-key.ts";
+import { isCohortKey } from "./models/cohort.ts";
 import { LaneDesk, type LaneDeskParts, type SeriesTimes } from "./retrain/lane-desk.ts";
+import { moveLife } from "./retrain/life.ts";
 import { LiveBook, type LiveBookParts } from "./retrain/live/live-book.ts";
 import { restoreBook } from "./retrain/live/restore-book.ts";
 import { readModelKey } from "./retrain/requests/model-keys.ts";
@@ -71,6 +73,7 @@ export async function restoreLane(lane: Lane, parts: LaneParts): Promise<number>
   const waiting = takeWaiting(modelTable.valueByKey);
   const refusals = await restoreModels(models, modelTable.valueByKey);
   desk.hear(waiting);
+  reconcileLives(lane, clock.nowMs());
   letPredecessorsGo(lane);
   const tookMs = clock.nowMs() - startedMs;
   lane.isRestored = true;
@@ -101,6 +104,21 @@ function takeWaiting(valueByKey: Map<string, Buffer>): readonly { key: Buffer; v
 /** Follows what others lay on the models topic for this partition, until it is lost. */
 export async function followModels(lane: Lane, topic: string, fromOffset: number): Promise<void> {
   for await (const records of lane.owned.tail(topic, fromOffset)) lane.desk.hear(records);
+}
+
+/** A model may have been laid on the topic by hand, or no longer fit what is configured: the series' life follows. */
+function reconcileLives({ models, book }: Lane, nowMs: number): void {
+  const championless = [...book].filter(({ seriesId }) => models.get(seriesId) === undefined);
+  for (const live of championless) {
+    const { phase } = live.life;
+    if (phase === "champion" || phase === "drifting")
+      live.life = moveLife(live.life, "cold", nowMs, { driftSinceMs: null, probation: null });
+  }
+  for (const modelKey of models.keys()) {
+    if (isCohortKey(modelKey)) continue;
+    const live = book.of(modelKey);
+    if (live.life.phase === "cold") live.life = moveLife(live.life, "champion", nowMs);
+  }
 }
 
 /** Only a model on probation may have to make room for its predecessor at any time. */

@@ -31,6 +31,8 @@ const originsPerHistory = 60;
 const originsInAll = 3000;
 const fewestOrigins = 4;
 /** As many as serve by default. */
+/** The engine serves forecasts first come, first served: those of the fleet must not wait for a whole judgement. */
+const originsAtOnce = 8;
 const pathsJudged = 100;
 
 /** One judgement per contestant, in their order. Rejects only when the engine itself is broken. */
@@ -111,15 +113,17 @@ async function forecastModel(
   if (origins.length === 0) return [];
   const { values, channels } = history;
   const steps = inputLengthOf(model);
-  const tasks = origins.map((origin) => ({
-    model,
-    window: values.slice((origin - steps) * channels, origin * channels),
-  }));
-  const answers = await engine.forecast(tasks, { paths: pathsJudged, levels: scoreLevels, keepPaths: false });
+  const options = { paths: pathsJudged, levels: scoreLevels, keepPaths: false };
   const forecasts: (readonly ArrayLike<number>[])[] = [];
-  for (const answer of answers) {
-    if (answer instanceof Error) return answer.message;
-    forecasts.push(answer.quantiles);
+  for (let from = 0; from < origins.length; from += originsAtOnce) {
+    const tasks = origins.slice(from, from + originsAtOnce).map((origin) => ({
+      model,
+      window: values.slice((origin - steps) * channels, origin * channels),
+    }));
+    for (const answer of await engine.forecast(tasks, options)) {
+      if (answer instanceof Error) return answer.message;
+      forecasts.push(answer.quantiles);
+    }
   }
   return forecasts;
 }

@@ -56,7 +56,7 @@ describe("asking at an even pace", () => {
     };
     const ticker = new HandTicker();
     const waiting = askSteadily(ask, { everyMs: 10, times: 3 }, ticker);
-    while (asked.length < 3) await turn();
+    for (let passed = 0; passed < 10; passed++) await turn();
     assert.deepEqual(asked, [0, 1, 2]);
     ticker.pass(5);
     for (const answer of answers) answer();

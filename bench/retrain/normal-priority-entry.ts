@@ -1,0 +1,21 @@
+// The entry of a training thread that keeps its priority: what a training beside forecasts would be if it did not
+// stand back. All else is done as the product's own thread does it.
+
+import { parentPort, workerData } from "node:worker_threads";
+import type { ExecutorSetup } from "../../src/engine/threads/protocol.ts";
+import { trainTask } from "../../src/retrain/training/train-task.ts";
+import { createTrainingEngine } from "../../src/retrain/training/training-engine.ts";
+import type { TrainingTask } from "../../src/retrain/training-task.ts";
+
+const port = parentPort;
+if (port === null) throw new Error("this file is the entry of a thread, not of a process");
+const engine = await createTrainingEngine(workerData as ExecutorSetup);
+let stop = new AbortController();
+port.on("message", async (message: TrainingTask | "cancel") => {
+  if (message === "cancel") {
+    stop.abort();
+    return;
+  }
+  stop = new AbortController();
+  port.postMessage(await trainTask(engine, message, stop.signal));
+});

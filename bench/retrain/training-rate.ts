@@ -1,0 +1,137 @@
+// How many models a core trains in a minute, by effort and size of the series. Every model must pass the gate before
+// its time counts: fast training of models that nobody would serve is worth nothing.
+
+import type { Engine } from "../../src/engine/engine.ts";
+import { openThreadedEngine } from "../../src/engine/threads/threaded-engine.ts";
+import { passGate } from "../../src/retrain/gate/gate.ts";
+import { resolveRetrainRules } from "../../src/retrain/rules.ts";
+import { openTrainingThreads } from "../../src/retrain/training/training-threads.ts";
+import type { Effort, History, ModelTrainer, TrainedModel } from "../../src/retrain/training-task.ts";
+import { seriesRules } from "../../src/runtime/config/series-rules.ts";
+import { decimals, type Section, spread } from "../rig/report.ts";
+import { settingsFor, taskOf } from "./sensors.ts";
+
+/** A model, and the series that it is a model of. */
+export interface ServedModel {
+  readonly trained: TrainedModel;
+  readonly history: History;
+}
+
+export interface TrainingReport {
+  readonly section: Section;
+  /** Of the default series: those of the largest effort up to the default one. */
+  readonly models: readonly ServedModel[];
+}
+
+interface Kind {
+  readonly horizon: number;
+  readonly effort: Effort;
+  /** How many are trained; the more work a model is, the fewer. */
+  readonly models: number;
+}
+
+interface Training extends ServedModel {
+  readonly wallMs: number;
+  readonly cpuMs: number;
+  /** Its MASE over seasonal-naive's on the tail that it never saw. */
+  readonly toNaive: number;
+}
+
+const defaultHorizon = 24;
+const kinds: readonly Kind[] = [
+  { horizon: 6, effort: "quick", models: 8 },
+  { horizon: 6, effort: "normal", models: 4 },
+  { horizon: 6, effort: "thorough", models: 2 },
+  { horizon: defaultHorizon, effort: "quick", models: 4 },
+  { horizon: defaultHorizon, effort: "normal", models: 2 },
+  { horizon: defaultHorizon, effort: "thorough", models: 1 },
+];
+
+export async function measureTraining(isQuick: boolean): Promise<TrainingReport> {
+  const wanted = kinds.filter(({ effort }) => !isQuick || effort === "quick");
+  const judge = await openThreadedEngine({ setup: { kind: "simd" }, threads: 1 });
+  const trainer = await openTrainingThreads({ setup: { kind: "simd" }, threads: 1 });
+  // For the compilers: a worker trains many in its life, and the first is the slowest.
+  for (const horizon of [6, 6, defaultHorizon]) {
+    await trainOne(trainer, judge, { horizon, effort: "quick", models: 1 }, 99);
+  }
+  const rows: string[][] = [];
+  let models: readonly ServedModel[] = [];
+  for (const kind of wanted) {
+    const trainings: Training[] = [];
+    for (let number = 0; number < kind.models; number++) {
+      const training = await trainOne(trainer, judge, kind, number);
+      if (training !== null) trainings.push(training);
+    }
+    rows.push(rowOf(kind, trainings));
+    if (kind.horizon === defaultHorizon && kind.effort !== "thorough") models = trainings;
+    process.stderr.write(`trained: τ ${kind.horizon}, ${kind.effort}\n`);
+  }
+  await trainer.close();
+  await judge.close();
+  return { section: sectionOf(rows), models };
+}
+
+/** Null when the gate refused the model. */
+async function trainOne(
+  trainer: ModelTrainer,
+  judge: Engine,
+  { horizon, effort }: Kind,
+  number: number,
+): Promise<Training | null> {
+  const config = settingsFor(horizon);
+  const task = taskOf(config, effort, number);
+  const beginMs = performance.now();
+  const beginCpu = process.cpuUsage();
+  const [result] = await trainer.train([task], new AbortController().signal);
+  const { user, system } = process.cpuUsage(beginCpu);
+  const wallMs = performance.now() - beginMs;
+  if (result.outcome !== "trained") throw new Error(`${task.id}: training ended as ${result.outcome}`);
+  const [history] = task.histories;
+  const { challengers } = result;
+  const rules = resolveRetrainRules(config.retrain, seriesRules(config.series)(task.modelKey));
+  const verdict = await passGate(judge, { challengers, champion: null, histories: [history], rules });
+  if (verdict.outcome !== "promoted") {
+    process.stderr.write(`${task.id}: refused, ${verdict.reason}\n`);
+    return null;
+  }
+  const { challengerMase, naiveMase } = verdict.numbers;
+  return {
+    ...{ trained: verdict.challenger, history, wallMs, cpuMs: (user + system) / 1000 },
+    toNaive: challengerMase / naiveMase,
+  };
+}
+
+function rowOf({ horizon, effort, models }: Kind, trainings: readonly Training[]): string[] {
+  const name = `τ ${horizon}, ${effort}`;
+  if (trainings.length === 0) throw new Error(`${name}: the gate refused every model`);
+  const column = (read: (training: Training) => number, digits: number) =>
+    spread(trainings.map(read), decimals(digits));
+  return [
+    name,
+    `${trainings.length} of ${models}`,
+    column(({ cpuMs }) => 60_000 / cpuMs, 1),
+    column(({ cpuMs }) => cpuMs / 1000, 2),
+    column(({ wallMs }) => wallMs / 1000, 2),
+    column(({ toNaive }) => toNaive, 2),
+  ];
+}
+
+function sectionOf(rows: readonly (readonly string[])[]): Section {
+  return {
+    title: "Models trained per minute",
+    method:
+      "One training thread as the worker has it, one model after the other; a history of 60τ steps, a season of τ, all else by default. A core-minute " +
+      "is a minute of processor time of the whole process, since the clock also counts whoever else had the core. Every model was then judged by the " +
+      "gate on the tail of 3τ steps that it had not seen, and had to beat seasonal-naive there for its time to count.",
+    columns: [
+      "series, effort",
+      "passed the gate",
+      "per minute and core",
+      "CPU s a model",
+      "s a model by the clock",
+      "MASE to seasonal-naive's",
+    ],
+    rows,
+  };
+}

@@ -1,0 +1,164 @@
+// A true worker on the embedded log, every series of which has a full past and a model: what it takes in and what it
+// commits. Its models are all old enough to be trained again, so that there is always something to train.
+
+import { openThreadedEngine } from "../../src/engine/threads/threaded-engine.ts";
+import { avroCodec } from "../../src/log/codec/avro.ts";
+import { decodeForecast } from "../../src/log/codec/forecast-codec.ts";
+import { createMemoryLog, type MemoryLog } from "../../src/log/memory-log.ts";
+import { checkTopics } from "../../src/log/topic-check.ts";
+import { toModelRecord } from "../../src/retrain/requests/model-record.ts";
+import { openTrainingThreads } from "../../src/retrain/training/training-threads.ts";
+import type { TrainedModel, TrainingTask } from "../../src/retrain/training-task.ts";
+import { systemClock } from "../../src/runtime/clock.ts";
+import { loadConfig } from "../../src/runtime/config/load.ts";
+import type { AppConfig } from "../../src/runtime/config/schema.ts";
+import { seriesRules } from "../../src/runtime/config/series-rules.ts";
+import { silentLogger } from "../../src/runtime/logging.ts";
+import { createMetrics } from "../../src/runtime/metrics.ts";
+import { Worker } from "../../src/worker.ts";
+import { Fleet, interval, matureState, seriesIdOf, timeOf, valueAt } from "../rig/fleet.ts";
+import { settingsFor, taskOf } from "./sensors.ts";
+import { Turnstile } from "./turnstile.ts";
+
+export const partitions = 4;
+const input = "sensors";
+const recordCodec = avroCodec("ModelRecord");
+const eventCodec = avroCodec("ModelEvent");
+/** One of these comes of every model that was trained. */
+const verdicts: ReadonlySet<string> = new Set(["PROMOTED", "REFUSED", "RETIRED"]);
+
+/** Until a model is judged; far more than it takes. */
+const mostPasses = 100;
+
+const flags = [
+  ...["--worker.host=127.0.0.1", "--worker.port=0", `--series.interval=${interval}`],
+  // Every second, at once, the next before one is judged: training never waits for work.
+  ...["--retrain.schedule=* * * * * *", "--retrain.jitterMs=0", "--retrain.inFlight=2"],
+  ...["--retrain.effort=quick", "--retrain.maxAgeHours=1"],
+  // The end of a probation is judged, too, at a time of its own: it would meet turns with and without training alike.
+  "--retrain.probationSteps=1000000",
+];
+
+export class WholeWorker {
+  readonly turnstile: Turnstile;
+  readonly #log: MemoryLog;
+  readonly #fleet: Fleet;
+  readonly #worker: Worker;
+  readonly #topics: AppConfig["topics"];
+  readonly #following = new AbortController();
+  /** Who waits for the forecasts of a series, in the order of their origins. */
+  readonly #waitingBySeries = new Map<string, (() => void)[]>();
+  #judged = 0;
+
+  private constructor(log: MemoryLog, fleet: Fleet, turnstile: Turnstile, config: AppConfig) {
+    this.#log = log;
+    this.#fleet = fleet;
+    this.turnstile = turnstile;
+    this.#worker = new Worker({
+      ...{ config, clock: systemClock, logger: silentLogger, metrics: createMetrics("bench") },
+      openLog: async () => log,
+      openEngine: () => openThreadedEngine({ setup: { kind: "simd" }, threads: config.engine.threads }),
+      openTrainer: async () => turnstile,
+    });
+    this.#topics = config.topics;
+    void this.#followForecasts();
+    void this.#followEvents();
+  }
+
+  static async open(series: number): Promise<WholeWorker> {
+    const log = createMemoryLog({ retainRecords: 20_000 });
+    const config = loadConfig({ argv: flags, env: {} });
+    const trainer = await openTrainingThreads({ setup: { kind: "simd" }, threads: config.retrain.threads });
+    const settings = seriesRules(config.series)("");
+    const fleet = new Fleet(series, partitions, settings.history);
+    await log.createTopics([{ topic: input, partitions, compacted: false }]);
+    await checkTopics(log, { ...config.topics, inputs: [input] }, true);
+    await log.append([...matureState(fleet, config.topics.state, settings.history, settings)]);
+    const [result] = await trainer.train([taskOfFleet(settings.history)], new AbortController().signal);
+    if (result.outcome !== "trained")
+      throw new Error(`the fleet's model: training ended as ${result.outcome}`);
+    const [trained] = result.challengers;
+    for (let number = 0; number < series; number++) {
+      await log.append([recordOf(trained, number, config.topics.models)]);
+    }
+    return new WholeWorker(log, fleet, new Turnstile(trainer), config);
+  }
+
+  /** The next observation of so many series; resolves once their forecasts are committed. */
+  async observe(count: number): Promise<void> {
+    const points = this.#fleet.takePoints(count, input);
+    const committed = points.map(
+      ({ seriesId }) =>
+        new Promise<void>((resolve) => {
+          const waiting = this.#waitingBySeries.get(seriesId) ?? [];
+          waiting.push(resolve);
+          this.#waitingBySeries.set(seriesId, waiting);
+        }),
+    );
+    await this.#log.append(points.map(({ record }) => record));
+    // A worker that cannot go on answers no more, and must not be waited for.
+    await Promise.race([Promise.all(committed), this.#worker.done]);
+  }
+
+  /** One observation of every series. Throws unless each brings one forecast, from the series' model. */
+  async verify(): Promise<void> {
+    await this.observe(this.#fleet.series);
+    const served = new Set<string>();
+    for await (const { records } of this.#log.read(this.#topics.forecasts, this.#following.signal)) {
+      for (const { value } of records) {
+        const { seriesId, tier } = decodeForecast(value as Buffer);
+        if (tier !== "MODEL" || served.has(seriesId))
+          throw new Error(`${seriesId}: a second or cold forecast`);
+        served.add(seriesId);
+      }
+    }
+    if (served.size !== this.#fleet.series) throw new Error(`only ${served.size} series had a forecast`);
+  }
+
+  /** Lets no training begin; resolves once those under way have ended and been judged, so that nothing is left to do. */
+  async endTraining(): Promise<void> {
+    await this.turnstile.shut();
+    // A decision is told with the next batch of its lane.
+    for (let pass = 0; this.#judged < this.turnstile.trained; pass++) {
+      if (pass === mostPasses)
+        throw new Error(`${this.turnstile.trained} were trained, ${this.#judged} judged`);
+      await this.observe(this.#fleet.series);
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#following.abort();
+    this.#worker.stop("measured");
+    await this.#worker.done;
+  }
+
+  async #followForecasts(): Promise<void> {
+    const { signal } = this.#following;
+    for await (const { records } of this.#log.follow(this.#topics.forecasts, "earliest", signal)) {
+      for (const { key } of records) this.#waitingBySeries.get(String(key))?.shift()?.();
+    }
+  }
+
+  async #followEvents(): Promise<void> {
+    const { signal } = this.#following;
+    for await (const { records } of this.#log.follow(this.#topics.events, "earliest", signal)) {
+      for (const { value } of records) {
+        if (verdicts.has(eventCodec.decode(value as Buffer).kind)) this.#judged++;
+      }
+    }
+  }
+}
+
+/** The past that all series of the fleet have. */
+function taskOfFleet(steps: number): TrainingTask {
+  const task = taskOf(settingsFor(24), "quick", 0);
+  const values = Float64Array.from({ length: steps }, (_, step) => valueAt(step, 0));
+  return { ...task, histories: [{ ...task.histories[0], interval, firstTimeMs: timeOf(0), values }] };
+}
+
+function recordOf(trained: TrainedModel, number: number, topic: string) {
+  const key = seriesIdOf(number);
+  const model = { ...trained.model, key };
+  const record = toModelRecord({ ...trained, model }, { requestId: null, trainedAtMs: systemClock.nowMs() });
+  return { topic, partition: number % partitions, key: Buffer.from(key), value: recordCodec.encode(record) };
+}
