@@ -30,9 +30,9 @@ const originsPerHistory = 60;
 /** Of all histories of a cohort together, and of each at least. */
 const originsInAll = 3000;
 const fewestOrigins = 4;
-/** As many as serve by default. */
 /** The engine serves forecasts first come, first served: those of the fleet must not wait for a whole judgement. */
 const originsAtOnce = 8;
+/** As many as serve by default. */
 const pathsJudged = 100;
 
 /** One judgement per contestant, in their order. Rejects only when the engine itself is broken. */
