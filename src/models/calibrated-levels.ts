@@ -22,6 +22,8 @@ export interface CalibratedLevels {
   /** z = Φ⁻¹(p) and the same as the scale mode moves it: κ·z/‖z‖. */
   readonly normal: Float64Array;
   readonly scaleSteps: Float64Array;
+  /** The quantiles of one output on their way, of one calibrator after the other. */
+  readonly row: Float64Array;
 }
 
 const knownByLevels = new Map<string, CalibratedLevels>();
@@ -53,5 +55,6 @@ function calibrate(levels: readonly number[]): CalibratedLevels {
     rates: Float64Array.from(levels, (level) => fastest * (2 * level - 1) ** 2),
     normal,
     scaleSteps: normal.map((z) => (scaleRate * z) / length),
+    row: new Float64Array(levels.length),
   };
 }

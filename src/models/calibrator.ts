@@ -6,10 +6,12 @@
 //   δ[p][o]  what is added to the raw quantile
 //   peak[o]  the largest recent error outside all levels, from the stated centre, signed; fades by ρ with each lesson
 //   u        the channel's typical |y − centre|: the unit of all steps
-//   lesson   g_p = p − [y < q_p], 0 on a tie;  δ_p += u·r_h·(w_p·g_p + s_p·Σ z·g)   (w, s, z: calibrated-levels.ts)
+//   lesson   g_p = p − [y < q_p], 0 on a tie;  δ_p += u·r_h·(w_p·g_p + s_p·Σ z·g)   (w, s, z: calibrated-levels.ts;
+//            the sum: level-moves.ts)
 // docs/calibration.md says why, and what it reaches.
 
 import { type CalibratedLevels, calibratedLevels } from "./calibrated-levels.ts";
+import { type LevelMoves, levelMoves } from "./level-moves.ts";
 
 export interface CalibratorShape {
   /** Ascending, between 0 and 1. */
@@ -37,32 +39,32 @@ const leastUnit = 0.01;
 const nearest = 3.5;
 const largest = 3.4e38;
 
+const reachByHorizon = new Map<number, Float64Array>();
+
 export class Calibrator {
   /** [level][output] δ, with the peaks in the row of the median or in one more row; then u of each channel. */
   readonly state: Float32Array;
   #learntSteps = 0;
   readonly #levels: CalibratedLevels;
-  readonly #shape: CalibratorShape;
+  readonly #moves: LevelMoves;
+  readonly #horizon: number;
+  readonly #scale: ArrayLike<number>;
   readonly #outputs: number;
   readonly #peaksAt: number;
   readonly #unitsAt: number;
   /** r */
   readonly #reach: Float64Array;
-  /** The quantiles of one output, on their way. */
-  readonly #row: Float64Array;
 
-  constructor(shape: CalibratorShape) {
-    const { levels, channels, horizon, scale } = shape;
+  constructor({ levels, channels, horizon, scale }: CalibratorShape) {
     this.#levels = calibratedLevels(levels);
-    this.#shape = shape;
+    this.#moves = levelMoves(this.#levels);
+    this.#horizon = horizon;
+    this.#scale = scale;
     this.#outputs = channels * horizon;
     const { median } = this.#levels;
     this.#peaksAt = (median < 0 ? levels.length : median) * this.#outputs;
     this.#unitsAt = (median < 0 ? levels.length + 1 : levels.length) * this.#outputs;
-    this.#reach = Float64Array.from({ length: horizon }, (_, h) =>
-      Math.min(nearest, Math.sqrt(horizon / (2 * (h + 1)))),
-    );
-    this.#row = new Float64Array(levels.length);
+    this.#reach = reachOf(horizon);
     this.state = new Float32Array(this.#unitsAt + channels);
     for (let c = 0; c < channels; c++) this.state[this.#unitsAt + c] = bounded(scale[c]);
   }
@@ -85,52 +87,52 @@ export class Calibrator {
 
   /** Writes the quantiles to state, level after level, for a forecast with these raw ones, [level][output]. */
   correct(raw: readonly ArrayLike<number>[], target: Float32Array): void {
-    const row = this.#row;
+    const { row, median, hasCentre } = this.#levels;
+    const { state } = this;
     const outputs = this.#outputs;
     for (let o = 0; o < outputs; o++) {
+      // Without a median the centre follows from the raw quantiles, which is left to #order.
+      let isInOrder = median >= 0;
+      let last = Number.NEGATIVE_INFINITY;
       for (let l = 0; l < row.length; l++) {
-        row[l] = raw[l][o] + (l === this.#levels.median ? 0 : this.state[l * outputs + o]);
+        const quantile = l === median ? raw[l][o] : raw[l][o] + state[l * outputs + o];
+        isInOrder &&= quantile > last;
+        last = quantile;
+        row[l] = quantile;
       }
-      const centre = this.#order(raw, o);
-      if (this.#levels.hasCentre) this.#coverPeak(centre, this.state[this.#peaksAt + o]);
-      for (let l = 0; l < row.length; l++) target[l * outputs + o] = bounded(row[l]);
+      const centre = isInOrder ? row[median] : this.#order(raw, o);
+      if (hasCentre) this.#coverPeak(centre, state[this.#peaksAt + o]);
+      for (let l = 0; l < row.length; l++) target[l * outputs + o] = clamped(row[l]);
     }
-  }
-
-  /** Takes in what was observed where `stated` had been stated, at all levels; once per forecast and step. */
-  learn(output: number, actual: number, stated: Float32Array): void {
-    if (!Number.isFinite(actual)) throw new RangeError(`there is nothing to learn from ${actual}`);
-    const { levels, rates, normal, scaleSteps } = this.#levels;
-    const y = bounded(actual);
-    const { horizon } = this.#shape;
-    const channel = Math.floor(output / horizon);
-    const error = y - this.#centreOf(stated);
-    this.#learntSteps++;
-    const step = this.#follow(channel, Math.abs(error)) * this.#reach[output - channel * horizon];
-    let tooNarrow = 0;
-    for (let l = 0; l < levels.length; l++) tooNarrow += normal[l] * lesson(levels[l], y, stated[l]);
-    for (let l = 0; l < levels.length; l++) {
-      if (l === this.#levels.median) continue;
-      const move = rates[l] * lesson(levels[l], y, stated[l]) + scaleSteps[l] * tooNarrow;
-      const at = l * this.#outputs + output;
-      if (!this.#isBlocked(l, move, stated)) this.state[at] = bounded(this.state[at] + step * move);
-    }
-    const peak = this.state[this.#peaksAt + output];
-    const isOutside = y < stated[0] || y > stated[levels.length - 1];
-    this.state[this.#peaksAt + output] =
-      isOutside && Math.abs(error) > Math.abs(peak) ? bounded(error) : peak * fading;
   }
 
   /**
-   * True when a level that wants inwards lies on its inner neighbour already: it would press the others of its side
-   * together, and without end where a peak is covered. The median, which goes along, is no neighbour.
+   * Takes in what was observed where these quantiles had been stated, at all levels from `at` on; once per forecast and
+   * step.
    */
-  #isBlocked(l: number, move: number, stated: Float32Array): boolean {
-    const { above, median } = this.#levels;
-    if (l < above !== move > 0) return false;
-    const next = move > 0 ? l + 1 : l - 1;
-    const inner = next !== median ? next : move > 0 ? next + 1 : next - 1;
-    return stated[inner] === stated[l];
+  learn(output: number, actual: number, stated: Float32Array, at = 0): void {
+    if (!Number.isFinite(actual)) throw new RangeError(`there is nothing to learn from ${actual}`);
+    const { state } = this;
+    const { median, levels } = this.#levels;
+    const { moves, neighbours } = this.#moves;
+    const horizon = this.#horizon;
+    const outputs = this.#outputs;
+    const y = bounded(actual);
+    const channel = output < horizon ? 0 : Math.floor(output / horizon);
+    const error = y - this.#centreOf(stated, at);
+    this.#learntSteps++;
+    const step = this.#follow(channel, Math.abs(error)) * this.#reach[output - channel * horizon];
+    const from = this.#moves.caseOf(y, stated, at);
+    for (let l = 0, place = output; l < levels.length; l++, place += outputs) {
+      if (l === median) continue;
+      const inner = neighbours[from + l];
+      if (inner < 0 || stated[at + inner] !== stated[at + l])
+        state[place] = clamped(state[place] + step * moves[from + l]);
+    }
+    const peakAt = this.#peaksAt + output;
+    const peak = state[peakAt];
+    const isOutside = y < stated[at] || y > stated[at + levels.length - 1];
+    state[peakAt] = isOutside && Math.abs(error) > Math.abs(peak) ? clamped(error) : peak * fading;
   }
 
   /**
@@ -138,8 +140,7 @@ export class Calibrator {
    * itself where it is plainly out of place; otherwise the median stays as forecast.
    */
   #order(raw: readonly ArrayLike<number>[], o: number): number {
-    const row = this.#row;
-    const { below, above, median, hasCentre } = this.#levels;
+    const { row, below, above, median, hasCentre } = this.#levels;
     for (let l = 1; l < below; l++) row[l] = Math.max(row[l], row[l - 1]);
     for (let l = row.length - 2; l >= above; l--) row[l] = Math.min(row[l], row[l + 1]);
     if (!hasCentre) return 0;
@@ -155,10 +156,12 @@ export class Calibrator {
 
   /** Stretches the side on which the peak lies until its outermost level covers it. */
   #coverPeak(centre: number, peak: number): void {
-    const row = this.#row;
-    const { levels, below, above } = this.#levels;
-    const [from, to, outer] = peak > 0 ? [above, row.length, row.length - 1] : [0, below, 0];
+    const { row, levels, below, above } = this.#levels;
+    const isAbove = peak > 0;
+    const from = isAbove ? above : 0;
+    const to = isAbove ? row.length : below;
     if (from === to) return;
+    const outer = isAbove ? row.length - 1 : 0;
     const width = row[outer] - centre;
     const wanted = peaksCovered * peak;
     if (Math.abs(wanted) <= Math.abs(width)) return;
@@ -169,32 +172,42 @@ export class Calibrator {
     }
   }
 
-  #centreOf(stated: Float32Array): number {
+  #centreOf(stated: Float32Array, at: number): number {
     const { below, above, median, hasCentre } = this.#levels;
-    if (median >= 0) return stated[median];
-    if (hasCentre) return (stated[below - 1] + stated[above]) / 2;
-    return stated[below > 0 ? below - 1 : 0];
+    if (median >= 0) return stated[at + median];
+    if (hasCentre) return (stated[at + below - 1] + stated[at + above]) / 2;
+    return stated[at + (below > 0 ? below - 1 : 0)];
   }
 
   /** Moves u of a channel towards an error, and tells it. */
   #follow(channel: number, error: number): number {
-    const { horizon, scale } = this.#shape;
+    const { state } = this;
     const at = this.#unitsAt + channel;
-    const unit = this.state[at];
+    const unit = state[at];
     const pace = error > surprise * unit ? surprisedPace : usualPace;
     const early = 1 / (this.#learntSteps / this.#outputs + guessWeight);
-    this.state[at] = bounded(unit + ((error - unit) * Math.max(pace, early)) / horizon);
-    return Math.max(this.state[at], leastUnit * scale[channel]);
+    state[at] = clamped(unit + ((error - unit) * Math.max(pace, early)) / this.#horizon);
+    return Math.max(state[at], leastUnit * this.#scale[channel]);
   }
 }
 
-/** g: what one observation says of one quantile. On a tie, as on a flat series, it is where it should be. */
-function lesson(level: number, y: number, quantile: number): number {
-  if (y === quantile) return 0;
-  return y < quantile ? level - 1 : level;
+function reachOf(horizon: number): Float64Array {
+  let reach = reachByHorizon.get(horizon);
+  if (reach === undefined) {
+    reach = Float64Array.from({ length: horizon }, (_, h) =>
+      Math.min(nearest, Math.sqrt(horizon / (2 * (h + 1)))),
+    );
+    reachByHorizon.set(horizon, reach);
+  }
+  return reach;
 }
 
 /** As single precision, never infinite. */
 function bounded(value: number): number {
-  return Math.fround(Math.max(-largest, Math.min(largest, value)));
+  return Math.fround(clamped(value));
+}
+
+/** The same for what goes into an array of single precision anyway. */
+function clamped(value: number): number {
+  return value > largest ? largest : value < -largest ? -largest : value;
 }

@@ -4,6 +4,14 @@
 
 import type { ErrorSummary } from "../domain.ts";
 
+const fewestSteps = 100;
+const mostSteps = 400;
+
+/** How many of a series' last steps a seasonal baseline takes its band from. */
+export function seasonalErrorSteps(season: number): number {
+  return Math.min(mostSteps, Math.max(fewestSteps, 2 * season));
+}
+
 export class ErrorSample {
   readonly #sorted: Float64Array;
   #count = 0;

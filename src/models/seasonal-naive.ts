@@ -2,15 +2,20 @@
 // repeating. The band is that of the errors this rule made lately, widened by √k for the k-th season ahead,
 // as of a random walk from season to season.
 
-import type { ErrorSummary, Window } from "../domain.ts";
+import type { ErrorSummary, SeriesSettings, Window } from "../domain.ts";
 import { type Band, type BaselineForecast, bandFromFew, growthOf, spreadAround } from "./baseline.ts";
 
 /** Below this many errors their own quantiles are too narrow at the ends, and too ragged between. */
 const ENOUGH_ERRORS = 30;
 
+/** What is read of a window. */
+export interface SeasonalWindow extends Pick<Window, "values" | "channels"> {
+  readonly settings: Pick<SeriesSettings, "horizon" | "season">;
+}
+
 /** Needs a window with seasonal errors, hence of at least one season. */
 export function forecastSeasonalNaive(
-  window: Window,
+  window: SeasonalWindow,
   errors: readonly ErrorSummary[],
   levels: readonly number[],
 ): BaselineForecast {

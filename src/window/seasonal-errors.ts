@@ -3,11 +3,8 @@
 // out per step, and is gathered anew after an amendment or a jump.
 
 import type { ErrorSummary, SeriesSettings } from "../domain.ts";
-import { ErrorSample } from "../models/error-sample.ts";
+import { ErrorSample, seasonalErrorSteps } from "../models/error-sample.ts";
 import type { Grid } from "./grid.ts";
-
-const FEWEST_STEPS = 100;
-const MOST_STEPS = 400;
 
 export class SeasonalErrors {
   readonly #grid: Grid;
@@ -22,7 +19,7 @@ export class SeasonalErrors {
   constructor(grid: Grid, settings: SeriesSettings) {
     this.#grid = grid;
     this.#season = settings.season;
-    const wanted = Math.min(MOST_STEPS, Math.max(FEWEST_STEPS, 2 * settings.season));
+    const wanted = seasonalErrorSteps(settings.season);
     this.#steps = Math.max(0, Math.min(wanted, settings.history - settings.season));
   }
 

@@ -2,6 +2,7 @@
 // are processes of their own and tell by their exit codes what became of it.
 
 import assert from "node:assert/strict";
+import type { ModelEventRecord } from "../../src/log/codec/schemas.generated.ts";
 import { countForecasts } from "./support/model-accounts.ts";
 import { EventWatch, history, learning, readModelTopics } from "./support/model-story.ts";
 import { noisy, Sensors, wave } from "./support/sensors.ts";
@@ -29,29 +30,26 @@ tellStory(
     sensors.change(seriesId, noisy(wave(9, 11), 0.4, 3));
     await sensors.send(150);
     await story.untilAllSettled();
-    const order = async (code: number, ...words: readonly string[]) => {
+    const order = async (code: number, ...words: readonly string[]): Promise<Told> => {
       const end = await story.command("models", ...words);
       assert.equal(end.code, code, `models ${words.join(" ")}: ${end.out}${end.err}`);
       await sensors.send(3);
       await story.untilAllSettled();
+      return newest(story);
     };
-    const newest = () => watch.of(seriesId).at(-1);
-    await order(0, "retrain", seriesId);
-    assert.equal(newest()?.kind, "PROMOTED");
-    const second = newest()?.toVersion;
+    const { kind, toVersion: second } = await order(0, "retrain", seriesId);
+    assert.equal(kind, "PROMOTED");
     assert.notEqual(second, first);
-    await order(0, "rollback", seriesId);
-    assert.deepEqual(
-      [newest()?.kind, newest()?.fromVersion, newest()?.toVersion],
-      ["ROLLED_BACK", second, first],
-    );
-    await order(0, "rollback", seriesId);
-    assert.deepEqual(
-      [newest()?.kind, newest()?.fromVersion, newest()?.toVersion],
-      ["ROLLED_BACK", first, null],
-    );
-    await order(1, "rollback", seriesId);
-    assert.deepEqual([newest()?.kind, newest()?.toVersion], ["REFUSED", null]);
+    const back = { kind: "ROLLED_BACK", fromVersion: second, toVersion: first };
+    assert.deepEqual(await order(0, "rollback", seriesId), back);
+    // The next worker knows of it as well.
+    await story.endWorkers();
+    await story.startReadyWorker();
+    await sensors.send(3);
+    const cold = { kind: "ROLLED_BACK", fromVersion: first, toVersion: null };
+    assert.deepEqual(await order(0, "rollback", seriesId), cold);
+    const refused = { kind: "REFUSED", fromVersion: null, toVersion: null };
+    assert.deepEqual(await order(1, "rollback", seriesId), refused, "nothing is left to go back to");
 
     await watch.stop();
     await story.endWorkers();
@@ -64,6 +62,16 @@ tellStory(
   // Nothing but people decides after the first model.
   () => learning({ where: "worker", coverageBand: 1 }, { driftRatio: 1000 }),
 );
+
+type Told = Pick<ModelEventRecord, "kind" | "fromVersion" | "toVersion">;
+
+/** The newest decision about the series. */
+async function newest(story: Story): Promise<Told> {
+  const { events } = await readModelTopics(story);
+  const told = events.filter(({ modelKey }) => modelKey === seriesId);
+  const { kind, fromVersion, toVersion } = told[told.length - 1];
+  return { kind, fromVersion, toVersion };
+}
 
 async function look(story: Story, version: string): Promise<void> {
   const list = await story.command("models", "list", "--json");

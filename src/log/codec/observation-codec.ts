@@ -94,6 +94,10 @@ export function toObservation(
   if (typeof seriesId !== "string" || seriesId === "") {
     return new DecodeFailure("missing-series", `the series id is ${show(seriesId)}, expected text`);
   }
+  // Keys of ours put a NUL between a series id and what follows it.
+  if (seriesId.includes("\u0000")) {
+    return new DecodeFailure("missing-series", `the series id ${show(seriesId)} holds a NUL character`);
+  }
   if (seriesId.length > limits.maxIdLength) {
     const detail = `the series id has ${seriesId.length} characters, allowed are ${limits.maxIdLength}`;
     return new DecodeFailure("series-id-too-long", detail);

@@ -1,6 +1,7 @@
 // Where forecasters are judged: the origins of a history whose targets nobody has seen, and which targets count. It
 // depends on the history and on how far back the contestants look, never on what they forecast: all meet the same.
 
+import { seasonalErrorSteps } from "../../models/error-sample.ts";
 import { parseInterval } from "../../models/interval.ts";
 import { naiveErrorOf } from "../../models/scores.ts";
 import type { History } from "../training-task.ts";
@@ -56,11 +57,6 @@ export function provingGround(history: History, span: Span, reach: Reach): Provi
 
 export function stepsOf({ values, channels }: History): number {
   return values.length / channels;
-}
-
-/** How many of the steps before an origin the cold tier takes its band from, as `window/seasonal-errors.ts` has it. */
-export function seasonalErrorSteps(season: number): number {
-  return Math.min(400, Math.max(100, 2 * season));
 }
 
 function hasSeasonalError(observed: Uint8Array, origin: number, season: number): boolean {

@@ -1,10 +1,10 @@
 // Seasonal naive as a contestant: at every origin what the cold tier would have said there, its band taken from the
 // errors that were known by then.
 
-import type { ErrorSummary, Window } from "../../domain.ts";
-import { ErrorSample } from "../../models/error-sample.ts";
+import type { ErrorSummary } from "../../domain.ts";
+import { ErrorSample, seasonalErrorSteps } from "../../models/error-sample.ts";
 import { forecastSeasonalNaive } from "../../models/seasonal-naive.ts";
-import { type ProvingGround, type Span, seasonalErrorSteps } from "./proving-ground.ts";
+import type { ProvingGround, Span } from "./proving-ground.ts";
 
 /** Quantiles at each origin of the ground, [origin][level][output]. */
 export function forecastSeasonalRival(
@@ -15,8 +15,7 @@ export function forecastSeasonalRival(
   const { values, channels } = ground.history;
   return ground.origins.map((origin) => {
     const window = values.subarray((origin - season) * channels, origin * channels);
-    // The part of a window that this baseline reads.
-    const seen = { values: window, channels, settings: { horizon, season } } as Window;
+    const seen = { values: window, channels, settings: { horizon, season } };
     const { quantiles } = forecastSeasonalNaive(seen, errorsBefore(ground, origin, season, levels), levels);
     return quantiles.map((quantile) => quantile.values);
   });

@@ -82,6 +82,7 @@ describe("plain Avro", () => {
 
   test("with bad contents is refused by what is bad", () => {
     assertFails(decodeAvro({ seriesId: "" }), "missing-series", /""/);
+    assertFails(decodeAvro({ seriesId: "a\u0000order" }), "missing-series", /holds a NUL character/);
     assertFails(
       decodeAvro({ seriesId: "x".repeat(21) }),
       "series-id-too-long",
