@@ -4,10 +4,10 @@ import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
 
 /** Lets the event loop turn until the claim holds. */
-export async function until(isSo: () => boolean, what: string): Promise<void> {
-  const deadlineMs = performance.now() + 5_000;
+export async function until(isSo: () => boolean, what: string, patienceMs = 5_000): Promise<void> {
+  const deadlineMs = performance.now() + patienceMs;
   while (!isSo()) {
-    assert.ok(performance.now() < deadlineMs, `waited 5 s in vain for ${what}`);
+    assert.ok(performance.now() < deadlineMs, `waited ${patienceMs / 1000} s in vain for ${what}`);
     await setImmediate();
   }
 }
