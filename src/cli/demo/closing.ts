@@ -1,8 +1,10 @@
 // The last lines of the demo: what was sent, held against what was counted and what was read back.
 
 import type { ForecastBoard } from "./forecast-board.ts";
+import type { Newsroom } from "./newsroom.ts";
+import type { ChapterKind, Story } from "./story.ts";
 import { type Tally, total } from "./tally.ts";
-import { count, percent } from "./wording.ts";
+import { clockText, count, percent } from "./wording.ts";
 
 export interface Sent {
   observations: number;
@@ -15,7 +17,9 @@ export interface Outcome {
   readonly tally: Tally;
   /** Read off the dead-letter topic. */
   readonly deadLetters: number;
-  readonly board: Pick<ForecastBoard, "forecasts" | "repeated" | "coverage">;
+  readonly board: Pick<ForecastBoard, "forecasts" | "repeated" | "coverage" | "size" | "modelled">;
+  readonly newsroom: Pick<Newsroom, "countOf">;
+  readonly story: Pick<Story, "seriesId" | "chapters">;
 }
 
 /** True once all that was sent has been counted, and all that was written has been read back. */
@@ -27,7 +31,8 @@ export function isSettled({ sent, tally, deadLetters, board }: Outcome): boolean
   );
 }
 
-export function closingLines({ seconds, sent, tally, deadLetters, board }: Outcome): readonly string[] {
+export function closingLines(outcome: Outcome): readonly string[] {
+  const { seconds, sent, tally, deadLetters, board } = outcome;
   const counted = total(tally.observationsByOutcome);
   const { inside, scored } = board.coverage;
   return [
@@ -38,7 +43,50 @@ export function closingLines({ seconds, sent, tally, deadLetters, board }: Outco
     `      ${list(tally.deadLettersByReason)}`,
     `  ${count(tally.forecasts)} forecasts made, ${count(board.forecasts)} read back, ${count(board.repeated)} of them twice`,
     `  ${percent(inside, scored)} of ${count(scored)} next observations fell inside the 80 % interval`,
+    ...modelLines(outcome),
+    ...storyLines(outcome),
   ];
+}
+
+const decisions = [
+  ["PROMOTED", "promoted"],
+  ["REFUSED", "refused"],
+  ["CONFIRMED", "confirmed"],
+  ["DRIFTED", "found stale"],
+  ["RECOVERED", "recovered by themselves"],
+  ["ROLLED_BACK", "rolled back"],
+  ["RETIRED", "retired"],
+  ["FAILED", "failed"],
+] as const;
+
+function modelLines({ board, newsroom }: Outcome): readonly string[] {
+  const asked = newsroom.countOf("REQUESTED");
+  if (asked === 0) return ["  no model was in training yet; a longer run shows models take over"];
+  const counts = new Map(decisions.map(([kind, words]) => [words, newsroom.countOf(kind)]));
+  const happened = new Map([...counts].filter(([, times]) => times > 0));
+  return [
+    `  ${count(board.modelled)} of ${count(board.size)} series forecast by a model at the end; trainings: ${count(asked)}`,
+    `      ${list(happened)}`,
+  ];
+}
+
+/** That a training has begun is no news any more when its model is there. */
+const wordByChapter: Readonly<Record<ChapterKind, string>> = {
+  changed: "worn out",
+  noticed: "found stale",
+  learning: "",
+  learnt: "new model",
+  recovered: "recovered",
+};
+
+function storyLines({ story: { seriesId, chapters } }: Outcome): readonly string[] {
+  if (chapters.length === 0) {
+    return [`  a longer run shows ${seriesId} change its nature, and be learnt anew`];
+  }
+  const moments = chapters
+    .filter(({ kind }) => kind !== "learning")
+    .map(({ kind, seconds }) => `${wordByChapter[kind]} ${clockText(seconds)}`);
+  return [`  ${seriesId} changed its nature:`, `      ${moments.join(", ")}`];
 }
 
 function verdictOn(missing: number): string {

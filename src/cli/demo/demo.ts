@@ -7,7 +7,8 @@ import { closingLines } from "./closing.ts";
 import { portOrAny } from "./free-port.ts";
 import { type DemoOptions, demoUsage, readOptions } from "./options.ts";
 import { type Presenter, presentOnTerminal, presentPlainly } from "./presenter.ts";
-import { demoHost, Simulation } from "./simulation.ts";
+import { demoHost } from "./settings.ts";
+import { Simulation } from "./simulation.ts";
 
 const sendEveryMs = 100;
 
@@ -49,10 +50,11 @@ async function runDemo(options: DemoOptions, stopping: AbortController, io: Comm
   const port = await portOrAny(demoHost, options.port);
   const simulation = new Simulation({ series: options.series, port });
   await simulation.start();
-  simulation.tally.news =
+  const opening =
     port === options.port
       ? "sensors, log, worker and subscriber all run in this process; no broker"
       : `port ${options.port} is taken, so the pages are at a free one`;
+  simulation.tell(opening, "plain");
   const presenter = present(simulation, options, io);
   const subscription = simulation.subscribe();
   try {

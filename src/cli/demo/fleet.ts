@@ -1,12 +1,12 @@
 // A fleet of simulated sensors that behave as sensors do: mostly in time, now and then silent, late, repeating
-// themselves or talking nonsense. What they send is a function of their number and the start alone.
+// themselves or talking nonsense. What they send is a function of their number, the start and when one is worn out.
 
 import type { Outgoing } from "../../domain.ts";
 import { avroCodec } from "../../log/codec/avro.ts";
 import { createRandom, type Random } from "../../runtime/random.ts";
 import { type SensorKind, sensorKinds, stepsPerDay } from "./sensor-kinds.ts";
 
-export const stepMs = 1_000;
+export const stepMs = 250;
 /** Sensors take turns within a step, so that the view never stands still. */
 const turnsPerStep = 5;
 const turnMs = stepMs / turnsPerStep;
@@ -66,6 +66,11 @@ export class Fleet {
     return sent;
   }
 
+  /** From its next measurement on the sensor measures something of another kind. */
+  change(index: number, kind: SensorKind): void {
+    this.#sensors[index].kind = kind;
+  }
+
   #takeTurn(turn: number, sent: Transmission[]): void {
     const step = Math.floor(turn / turnsPerStep);
     for (let i = turn % turnsPerStep; i < this.#sensors.length; i += turnsPerStep) {
@@ -113,7 +118,7 @@ interface Measurement {
 
 class SimulatedSensor implements Sensor {
   readonly seriesId: string;
-  readonly kind: SensorKind;
+  kind: SensorKind;
   readonly #random: Random;
   readonly #gain: number;
   #noise = 0;
@@ -150,6 +155,7 @@ class SimulatedSensor implements Sensor {
 
   #measureValue(step: number): number {
     this.#noise = 0.5 * this.#noise + Math.sqrt(0.75) * this.#random.normal();
-    return this.#gain * this.kind.valueAt(step % stepsPerDay, this.#noise);
+    const { cycle = stepsPerDay, valueAt } = this.kind;
+    return this.#gain * valueAt(step % cycle, this.#noise);
   }
 }

@@ -17,6 +17,13 @@ export interface Outlook {
   readonly high: number;
 }
 
+/** How the forecasts of a series have done of late, as its newest forecast tells. */
+export interface ScoresView {
+  readonly mase: number;
+  /** Share of what came that the 80 % interval held. */
+  readonly held: number;
+}
+
 export interface SeriesView {
   readonly seriesId: string;
   readonly unit: string;
@@ -25,6 +32,8 @@ export interface SeriesView {
   readonly outlook: readonly Outlook[];
   readonly tier: string;
   readonly method: string;
+  /** Null until forecasts of the method have matured. */
+  readonly scores: ScoresView | null;
   /** Whether the newest observation fell inside the interval stated before it; null when none was stated. */
   readonly isInside: boolean | null;
 }
@@ -63,6 +72,11 @@ export class ForecastBoard {
   /** Series in the fleet. */
   get size(): number {
     return this.#trackBySeries.size;
+  }
+
+  /** Series whose newest forecast comes from a model. */
+  get modelled(): number {
+    return this.latestForecasts().filter(({ tier }) => tier === "MODEL").length;
   }
 
   /** Forecasts read off the topic. */
@@ -155,8 +169,15 @@ function viewOf({ sensor, readingByTime, newestMs, latest, isInside }: Track, st
     outlook: latest === null ? [] : outlookOf(latest),
     tier: latest?.tier.toLowerCase() ?? "",
     method: latest?.method ?? "no forecast yet",
+    scores: scoresOf(latest),
     isInside,
   };
+}
+
+function scoresOf(latest: ForecastRecord | null): ScoresView | null {
+  const scores = latest?.scores ?? null;
+  const interval = scores?.coverage.find(({ stated }) => Math.abs(stated - (highLevel - lowLevel)) < 1e-9);
+  return scores === null || interval === undefined ? null : { mase: scores.mase, held: interval.observed };
 }
 
 function outlookOf({ horizon, quantiles, mean }: ForecastRecord): readonly Outlook[] {

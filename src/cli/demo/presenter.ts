@@ -2,12 +2,13 @@
 
 import { systemClock } from "../../runtime/clock.ts";
 import type { CommandIo } from "../command.ts";
-import { plainLines, plainSteps } from "./plain-view.ts";
+import { newsLine, plainLines, plainSteps } from "./plain-view.ts";
 import { Rate } from "./rate.ts";
-import { horizon, type Simulation } from "./simulation.ts";
+import { horizon } from "./settings.ts";
+import type { Simulation } from "./simulation.ts";
 import { total } from "./tally.ts";
 import { Terminal } from "./terminal.ts";
-import { type DemoModel, screenLines, seriesThatFit } from "./view.ts";
+import { type DemoModel, mostNews, screenLines, seriesThatFit } from "./view.ts";
 
 export interface Presenter {
   readonly everyMs: number;
@@ -19,13 +20,16 @@ const plainSeries = 4;
 
 export function presentPlainly(simulation: Simulation, io: CommandIo): Presenter {
   const model = createModeler(simulation);
-  const { address, tally } = simulation;
-  io.out(`forecastnet demo: ${tally.news}`);
+  const { address, newsroom } = simulation;
+  io.out(`forecastnet demo: ${newsroom.latest(1).map(({ text }) => text)}`);
+  let { told } = newsroom;
   io.out(`forecasts at ${address}/forecasts, metrics at ${address}/metrics; Ctrl-C stops`);
   return {
     everyMs: 2_000,
     show: () => {
       if (simulation.board.forecasts === 0) return;
+      for (const item of newsroom.since(told)) io.out(newsLine(item));
+      told = newsroom.told;
       for (const line of plainLines(model(plainSeries, plainSteps))) io.out(line);
     },
     close: () => {},
@@ -47,7 +51,7 @@ export function presentOnTerminal(
 }
 
 function createModeler(simulation: Simulation): (series: number, steps: number) => DemoModel {
-  const { board, tally } = simulation;
+  const { board, tally, newsroom, story } = simulation;
   const observationRate = new Rate();
   const forecastRate = new Rate();
   return (series, steps) => {
@@ -64,7 +68,10 @@ function createModeler(simulation: Simulation): (series: number, steps: number) 
       coverage: board.coverage,
       horizon,
       address: simulation.address,
-      news: tally.news,
+      modelled: board.modelled,
+      stale: newsroom.stale,
+      headline: story.chapters.at(-1)?.text ?? null,
+      news: newsroom.latest(mostNews),
       series: board.views(series, steps),
     };
   };

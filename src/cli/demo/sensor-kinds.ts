@@ -5,11 +5,18 @@ export const stepsPerDay = 24;
 export interface SensorKind {
   readonly name: string;
   readonly unit: string;
-  /** The value at an hour of the day; `noise` wanders around 0 with a spread of about 1. */
+  /** Hours after which it repeats itself; a day unless said otherwise. */
+  readonly cycle?: number;
+  /** The value at an hour of that cycle; `noise` wanders around 0 with a spread of about 1. */
   readonly valueAt: (hour: number, noise: number) => number;
 }
 
 export const sensorKinds: readonly SensorKind[] = [
+  {
+    name: "pump-vibration",
+    unit: "mm/s",
+    valueAt: (hour, noise) => 2.8 + 0.7 * wave(hour, 8) + 0.2 * wave(hour, 24) + 0.3 * noise,
+  },
   {
     name: "office-power",
     unit: "kW",
@@ -37,11 +44,6 @@ export const sensorKinds: readonly SensorKind[] = [
     valueAt: (hour, noise) => 56 + 11 * heating(hour % 8) + 0.35 * noise,
   },
   {
-    name: "pump-vibration",
-    unit: "mm/s",
-    valueAt: (hour, noise) => 2.8 + 0.7 * wave(hour, 6) + 0.3 * wave(hour, 24) + 0.2 * noise,
-  },
-  {
     name: "press-current",
     unit: "A",
     valueAt: (hour, noise) => (hour % 6 < 4 ? 18 : 3.5) + 0.7 * noise,
@@ -52,6 +54,14 @@ export const sensorKinds: readonly SensorKind[] = [
     valueAt: (hour, noise) => 130 + 80 * wave(hour - 15, 24) + 45 * peak(hour, 20, 1.5) + 9 * noise,
   },
 ];
+
+/** What the first pump becomes while the viewer looks on: it swings wider and slower, in no step with the day. */
+export const wornPump: SensorKind = {
+  name: "pump-vibration",
+  unit: "mm/s",
+  cycle: 11,
+  valueAt: (hour, noise) => 4 + 2.1 * wave(hour, 11) + 0.3 * noise,
+};
 
 function wave(hour: number, period: number): number {
   return Math.cos((2 * Math.PI * hour) / period);

@@ -1,9 +1,10 @@
-// What the demo shows: sensors, the embedded log, the real worker, and a subscriber that reads the forecasts
-// back from their topic. They meet in the log alone; only the truth to hold forecasts against is told aside.
+// What the demo shows: sensors, the embedded log, the real worker, and a subscriber that reads forecasts and
+// decisions back from their topics. They meet in the log alone; only the truth to hold forecasts against is told aside.
 
 import { setTimeout as delay } from "node:timers/promises";
-import { fromDeadLetterHeaders } from "../../log/codec/dead-letter.ts";
+import { avroCodec } from "../../log/codec/avro.ts";
 import { decodeForecast } from "../../log/codec/forecast-codec.ts";
+import type { ModelEventRecord } from "../../log/codec/schemas.generated.ts";
 import type { StoredRecord } from "../../log/log.ts";
 import { createMemoryLog, type MemoryLog } from "../../log/memory-log.ts";
 import { systemClock } from "../../runtime/clock.ts";
@@ -13,27 +14,33 @@ import { createMetrics } from "../../runtime/metrics.ts";
 import { Worker } from "../../worker.ts";
 import { productVersion } from "../version.ts";
 import { isSettled, type Outcome, type Sent } from "./closing.ts";
+import type { Tone } from "./decision-text.ts";
 import { Fleet, stepMs } from "./fleet.ts";
 import { ForecastBoard } from "./forecast-board.ts";
 import { forecastRoutes } from "./forecast-routes.ts";
-import { stepsPerDay } from "./sensor-kinds.ts";
+import { Newsroom } from "./newsroom.ts";
+import { stepsPerDay, wornPump } from "./sensor-kinds.ts";
+import { backfillDays, demoHost, demoSettings } from "./settings.ts";
+import { Story } from "./story.ts";
 import { createTally, newsLogger, type Tally, tallied } from "./tally.ts";
-
-export const demoHost = "127.0.0.1";
-export const horizon = stepsPerDay / 2;
 
 const inputTopic = "sensors";
 const partitions = 4;
-/** Sent before the live phase, so that there are seasons to learn from. */
-const backfillDays = 10;
 /** How many readings go out at once during the back-fill. */
 const portionReadings = 4_000;
 /** Time for the last forecasts to come back once the sensors are silent. */
 const settleMs = 3_000;
+/** The sensor that the story is about. */
+const heroIndex = 0;
+
+const eventCodec = avroCodec("ModelEvent");
+const modelCodec = avroCodec("ModelRecord");
 
 export class Simulation {
   readonly board: ForecastBoard;
   readonly tally: Tally = createTally();
+  readonly newsroom = new Newsroom();
+  readonly story: Story;
   readonly #startedMs = systemClock.nowMs();
   readonly #firstReadingMs = stepMs * (Math.floor(this.#startedMs / stepMs) - backfillDays * stepsPerDay);
   readonly #config: AppConfig;
@@ -49,6 +56,8 @@ export class Simulation {
     this.#config = loadConfig({ argv: demoSettings(port), env: {} });
     this.#fleet = new Fleet({ count: series, startMs: this.#firstReadingMs, topic: inputTopic, partitions });
     this.board = new ForecastBoard(this.#fleet.sensors);
+    const { driftRatio } = this.#config.series;
+    this.story = new Story(this.#fleet.sensors[heroIndex].seriesId, driftRatio);
     this.#worker = new Worker({
       config: this.#config,
       openLog: async () => {
@@ -56,7 +65,7 @@ export class Simulation {
         return this.#log;
       },
       clock: systemClock,
-      logger: newsLogger(this.tally),
+      logger: newsLogger((text) => this.tell(text, "bad")),
       metrics: tallied(createMetrics(productVersion()), this.tally),
       routes: forecastRoutes(this.board),
     });
@@ -72,9 +81,13 @@ export class Simulation {
   }
 
   outcome(): Outcome {
-    const seconds = Math.floor((systemClock.nowMs() - this.#startedMs) / 1000);
-    const { board, tally } = this;
-    return { seconds, sent: this.#sent, tally, deadLetters: this.#deadLetters, board };
+    const { board, tally, newsroom, story } = this;
+    const seconds = this.#secondsAt(systemClock.nowMs());
+    return { seconds, sent: this.#sent, tally, deadLetters: this.#deadLetters, board, newsroom, story };
+  }
+
+  tell(text: string, tone: Tone): void {
+    this.newsroom.tell({ seconds: this.#secondsAt(systemClock.nowMs()), text, tone });
   }
 
   /** Waits until the worker is ready. */
@@ -82,18 +95,21 @@ export class Simulation {
     while (!this.#worker.status().isReady) await Promise.race([this.#worker.done, delay(10)]);
   }
 
-  /** Reads forecasts and dead letters off their topics; ends with the simulation, throws when it fails. */
+  /** Reads forecasts, decisions and dead letters off their topics; ends with the simulation, throws when it fails. */
   async subscribe(): Promise<void> {
-    const { forecasts, deadLetters } = this.#config.topics;
+    const { forecasts, deadLetters, events, models } = this.#config.topics;
     await Promise.all([
       this.#worker.done,
       this.#follow(forecasts, ({ value }) => {
         if (value !== null) this.board.receive(decodeForecast(value), systemClock.nowMs());
       }),
-      this.#follow(deadLetters, ({ headers }) => {
-        this.#deadLetters++;
-        const letter = fromDeadLetterHeaders(headers);
-        if (this.#isBackfilled) this.tally.news = `dead letter: ${letter?.reason}, ${letter?.detail}`;
+      this.#follow(deadLetters, () => this.#deadLetters++),
+      this.#follow(events, ({ value }) => {
+        if (value !== null) this.#hear(eventCodec.decode(value));
+      }),
+      this.#follow(models, ({ key, value }) => {
+        if (value !== null && key?.toString() === this.story.seriesId)
+          this.story.meet(modelCodec.decode(value).validation.mase);
       }),
     ]);
   }
@@ -112,6 +128,10 @@ export class Simulation {
   /** Sends what the sensors have measured by now. */
   async send(): Promise<void> {
     const nowMs = systemClock.nowMs();
+    if (this.story.isDue) {
+      this.#fleet.change(heroIndex, wornPump);
+      this.tell(this.story.begin(this.#secondsAt(nowMs)).text, "bad");
+    }
     await this.#send(nowMs, nowMs);
   }
 
@@ -120,6 +140,18 @@ export class Simulation {
     await this.#settle(AbortSignal.timeout(settleMs));
     this.#worker.stop("the demo is over");
     await this.#worker.done;
+  }
+
+  #secondsAt(ms: number): number {
+    return Math.max(0, Math.floor((ms - this.#startedMs) / 1000));
+  }
+
+  #hear(event: ModelEventRecord): void {
+    const seconds = this.#secondsAt(event.time);
+    this.newsroom.hear(event, seconds);
+    const chapter = this.story.hear(event, seconds);
+    // The chapters before are told by the decisions themselves.
+    if (chapter?.kind === "recovered") this.newsroom.tell({ ...chapter, tone: "good" });
   }
 
   async #send(untilMs: number, sentMs: number | null): Promise<void> {
@@ -145,16 +177,4 @@ export class Simulation {
     const never = new AbortController().signal;
     for await (const { records } of this.#log.follow(topic, "earliest", never)) records.forEach(read);
   }
-}
-
-function demoSettings(port: number): readonly string[] {
-  return [
-    `--worker.host=${demoHost}`,
-    `--worker.port=${port}`,
-    "--worker.graceMs=5000",
-    "--series.interval=PT1S",
-    `--series.horizon=${horizon}`,
-    `--series.season=${stepsPerDay}`,
-    "--output.levels=0.1,0.25,0.5,0.75,0.9",
-  ];
 }

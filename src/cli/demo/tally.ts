@@ -8,12 +8,10 @@ export interface Tally {
   readonly observationsByOutcome: Map<string, number>;
   readonly deadLettersByReason: Map<string, number>;
   forecasts: number;
-  /** The latest thing worth a line: a change of state, or a warning. */
-  news: string;
 }
 
 export function createTally(): Tally {
-  return { observationsByOutcome: new Map(), deadLettersByReason: new Map(), forecasts: 0, news: "" };
+  return { observationsByOutcome: new Map(), deadLettersByReason: new Map(), forecasts: 0 };
 }
 
 export function tallied(metrics: Metrics, tally: Tally): Metrics {
@@ -44,13 +42,13 @@ export function tallied(metrics: Metrics, tally: Tally): Metrics {
   };
 }
 
-/** A logger whose last words are the tally's news; nothing reaches the screen by itself. */
-export function newsLogger(tally: Tally): Logger {
-  const tell = (facts: Readonly<Record<string, unknown>>, message: string) => {
+/** A logger whose warnings are news; nothing reaches the screen by itself. Decisions are told by their topic. */
+export function newsLogger(tell: (text: string) => void): Logger {
+  const warn = (facts: Readonly<Record<string, unknown>>, message: string) => {
     const details = Object.entries(facts).map(([name, value]) => `${name} ${String(value)}`);
-    tally.news = details.length === 0 ? message : `${message}: ${details.join(", ")}`;
+    tell(details.length === 0 ? message : `${message}: ${details.join(", ")}`);
   };
-  return { debug: () => {}, info: tell, warn: tell, error: tell };
+  return { debug: () => {}, info: () => {}, warn, error: warn };
 }
 
 export function total(countByName: ReadonlyMap<string, number>): number {

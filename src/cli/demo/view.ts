@@ -1,10 +1,13 @@
 // The demo as a screen that is redrawn in place: what happens on the whole, then a few series, each with its
 // chart. Pure: the same model and size give the same lines.
 
+import type { Tone } from "./decision-text.ts";
+import { stepMs } from "./fleet.ts";
 import type { Coverage, Latency, SeriesView } from "./forecast-board.ts";
+import type { NewsItem } from "./newsroom.ts";
 import { type Ink, type Line, paint, type Span, widthOf } from "./paint.ts";
 import { drawChart } from "./sparkline.ts";
-import { count, milliseconds, nextText, nowText, percent } from "./wording.ts";
+import { clockText, count, heldText, maseText, milliseconds, nextText, nowText, percent } from "./wording.ts";
 
 export interface DemoModel {
   readonly state: string;
@@ -18,8 +21,14 @@ export interface DemoModel {
   readonly coverage: Coverage;
   readonly horizon: number;
   readonly address: string;
-  /** The worker's last words, or the demo's. */
-  readonly news: string;
+  /** Series that are forecast by a model. */
+  readonly modelled: number;
+  /** Those whose model is known to be stale. */
+  readonly stale: ReadonlySet<string>;
+  /** Where the story of the one sensor stands; null before it has begun. */
+  readonly headline: string | null;
+  /** Oldest first. */
+  readonly news: readonly NewsItem[];
   readonly series: readonly SeriesView[];
 }
 
@@ -28,10 +37,14 @@ export interface ScreenSize {
   readonly rows: number;
 }
 
-/** Rows of the screen that are not series. */
-const frameRows = 8;
+/** Rows of the screen that are neither series nor news. */
+const frameRows = 9;
 const wantedSeries = 8;
-const nowWidth = 19;
+const fewestNews = 3;
+export const mostNews = 8;
+const stepsPerSecond = 1000 / stepMs;
+const nowWidth = 20;
+const scoreWidth = 7;
 
 /** How a screen of some size is divided. */
 interface Layout {
@@ -39,18 +52,21 @@ interface Layout {
   readonly historyWidth: number;
   readonly chartRows: number;
   readonly blankRows: number;
+  readonly newsRows: number;
 }
 
 function layoutOf({ columns, rows }: ScreenSize, horizon: number): Layout {
-  const nameWidth = columns >= 100 ? 24 : 18;
-  const historyWidth = Math.max(4, columns - nameWidth - nowWidth - horizon - 3);
-  const rowsEach = Math.floor((rows - frameRows) / wantedSeries);
-  return { nameWidth, historyWidth, chartRows: rowsEach >= 4 ? 3 : 2, blankRows: rowsEach >= 3 ? 1 : 0 };
+  const nameWidth = columns >= 100 ? 24 : 19;
+  const historyWidth = Math.max(4, columns - nameWidth - nowWidth - scoreWidth - horizon - 1);
+  const newsRows = Math.min(mostNews, Math.max(fewestNews, Math.floor(rows / 8)));
+  const rowsEach = Math.floor((rows - frameRows - newsRows) / wantedSeries);
+  const [chartRows, blankRows] = [rowsEach >= 4 ? 3 : 2, rowsEach >= 3 ? 1 : 0];
+  return { nameWidth, historyWidth, chartRows, blankRows, newsRows };
 }
 
 export function seriesThatFit(size: ScreenSize): number {
-  const { chartRows, blankRows } = layoutOf(size, 0);
-  return Math.max(1, Math.floor((size.rows - frameRows) / (chartRows + blankRows)));
+  const { chartRows, blankRows, newsRows } = layoutOf(size, 0);
+  return Math.max(1, Math.floor((size.rows - frameRows - newsRows) / (chartRows + blankRows)));
 }
 
 /** At most `rows` lines of at most `columns` characters. */
@@ -59,29 +75,29 @@ export function screenLines(model: DemoModel, size: ScreenSize, isColoured: bool
   const lines: readonly Line[] = [
     ...header(model, size.columns),
     [],
-    headings(layout, model.horizon),
+    ...headings(layout, model.horizon),
     ...model.series
       .slice(0, seriesThatFit(size))
-      .flatMap((view) => seriesBlock(view, layout, model.horizon, isColoured)),
+      .flatMap((view) => seriesBlock(view, model, layout, isColoured)),
     ...(layout.blankRows === 0 ? [[]] : []),
-    ...footer(model, size.columns),
+    ...newsLines(model, layout.newsRows, size.columns),
+    footer(model, size.columns),
   ];
   return lines.slice(0, size.rows).map((line) => paint(line, size.columns, isColoured));
 }
 
 function header(model: DemoModel, width: number): readonly Line[] {
   const { state, seriesCount, elapsedSeconds, latency, coverage } = model;
-  const clock = `${Math.floor(elapsedSeconds / 60)}:${String(elapsedSeconds % 60).padStart(2, "0")}`;
   const title: Line = [
     { text: " forecastnet demo", ink: "title" },
     { text: "  " },
     { text: state, ink: state === "ready" ? "good" : "title" },
-    { text: `  ${count(seriesCount)} simulated series, one step a second`, ink: "faint" },
+    { text: `  ${count(seriesCount)} simulated series, ${stepsPerSecond} steps a second`, ink: "faint" },
   ];
   const waits =
     latency === null ? "–" : `p50 ${milliseconds(latency.p50Ms)}, p99 ${milliseconds(latency.p99Ms)}`;
   return [
-    justify(title, [{ text: `${clock} `, ink: "faint" }], width),
+    justify(title, [{ text: `${clockText(elapsedSeconds)} `, ink: "faint" }], width),
     [
       ...figure(count(model.observationsPerSecond), "observations/s "),
       ...figure(count(model.forecastsPerSecond), "forecasts/s "),
@@ -90,7 +106,8 @@ function header(model: DemoModel, width: number): readonly Line[] {
     [
       ...figure(percent(coverage.inside, coverage.scored), `of ${count(coverage.scored)} inside the`),
       { text: "80 % band  ", ink: "band" },
-      ...figure(count(model.deadLetters), "dead letters"),
+      ...figure(count(model.deadLetters), "dead letters "),
+      ...figure(`${count(model.modelled)} of ${count(seriesCount)}`, "on models"),
     ],
   ];
 }
@@ -99,34 +116,52 @@ function figure(value: string, label: string): readonly Span[] {
   return [{ text: ` ${value}` }, { text: ` ${label} `, ink: "faint" }];
 }
 
-function headings({ nameWidth, historyWidth }: Layout, horizon: number): Line {
+/** Two lines, as every series has two. */
+function headings({ nameWidth, historyWidth }: Layout, horizon: number): readonly Line[] {
   return [
-    name("series, method", nameWidth, "faint"),
-    { text: fit("observed", historyWidth), ink: "observed" },
-    { text: "┊", ink: "faint" },
-    { text: fit("forecast", horizon), ink: "forecast" },
-    { text: "  now, next (80 %)", ink: "faint" },
+    [
+      name("series", nameWidth, "faint"),
+      { text: " ".repeat(historyWidth + 1 + horizon) },
+      { text: fit("  now", nowWidth), ink: "faint" },
+      score("MASE", "faint"),
+    ],
+    [
+      name("forecast by", nameWidth, "faint"),
+      { text: fit("observed", historyWidth), ink: "observed" },
+      { text: "┊", ink: "faint" },
+      { text: fit("forecast", horizon), ink: "forecast" },
+      { text: fit("  next (80 %)", nowWidth), ink: "faint" },
+      score("held", "faint"),
+    ],
   ];
 }
 
 function seriesBlock(
   view: SeriesView,
+  { horizon, stale }: DemoModel,
   layout: Layout,
-  horizon: number,
   isColoured: boolean,
 ): readonly Line[] {
   const { nameWidth, historyWidth, chartRows, blankRows } = layout;
   const style = { rows: chartRows, columns: historyWidth, ahead: horizon, isColoured };
-  const byWhom = `${view.method} (${view.tier})`;
-  const method = byWhom.length > nameWidth - 2 ? view.method : byWhom;
-  const before = [name(view.seriesId, nameWidth), name(method, nameWidth, "faint")];
+  const before = [name(view.seriesId, nameWidth), byWhom(view, stale.has(view.seriesId), nameWidth)];
   const after: readonly Line[] = [
-    [{ text: `  ${nowText(view)} ` }, verdict(view.isInside)],
-    [{ text: `  ${nextText(view)}`, ink: "forecast" }],
+    [...padded([{ text: `  ${nowText(view)} ` }, verdict(view.isInside)], nowWidth), score(maseText(view))],
+    [...padded([{ text: `  ${nextText(view)}`, ink: "forecast" }], nowWidth), score(heldText(view))],
   ];
   const chart = drawChart(view.history, view.outlook, style);
   const lines = chart.map((row, i) => [before[i] ?? name("", nameWidth), ...row, ...(after[i] ?? [])]);
   return [...lines, ...Array.from({ length: blankRows }, () => [])];
+}
+
+function byWhom({ method, tier }: SeriesView, isStale: boolean, width: number): Span {
+  if (isStale) return name(`${method} stale`, width, "bad");
+  const inFull = `${method} (${tier})`;
+  return name(
+    tier === "" || inFull.length > width - 2 ? method : inFull,
+    width,
+    tier === "model" ? "good" : "faint",
+  );
 }
 
 function name(text: string, width: number, ink?: Ink): Span {
@@ -140,18 +175,48 @@ function fit(text: string, width: number): string {
 
 function verdict(isInside: boolean | null): Span {
   if (isInside === null) return { text: "·", ink: "faint" };
-  return isInside ? { text: "✓", ink: "good" } : { text: "✗ outside", ink: "bad" };
+  return isInside ? { text: "✓", ink: "good" } : { text: "✗", ink: "bad" };
 }
 
-function footer({ address, news }: DemoModel, width: number): readonly Line[] {
+function score(text: string, ink?: Ink): Span {
+  const fitted = text.padStart(scoreWidth - 1);
+  return ink === undefined ? { text: fitted } : { text: fitted, ink };
+}
+
+function padded(line: Line, width: number): Line {
+  return [...line, { text: " ".repeat(Math.max(0, width - widthOf(line))) }];
+}
+
+const inkByTone: Readonly<Record<Tone, Ink>> = { good: "good", bad: "bad", plain: "faint" };
+
+/** Columns before a line of news: its time. */
+const newsIndent = 8;
+
+/** The story of the one sensor stays in sight, whatever else happens. */
+function newsLines({ headline, news }: DemoModel, rows: number, width: number): readonly Line[] {
+  const latest = news.slice(-rows);
+  return [
+    headline === null ? [] : [{ text: ` ${headline}`, ink: "title" }],
+    ...latest.map(
+      ({ seconds, text, tone }): Line => [
+        { text: ` ${clockText(seconds)}  `, ink: "faint" },
+        { text: shorten(text, width - newsIndent), ink: inkByTone[tone] },
+      ],
+    ),
+    ...Array.from({ length: rows - latest.length }, () => []),
+  ];
+}
+
+function shorten(text: string, width: number): string {
+  return text.length <= width ? text : `${text.slice(0, Math.max(0, width - 1))}…`;
+}
+
+function footer({ address }: DemoModel, width: number): Line {
   const pages: Line = [
     { text: ` ${address}/forecasts`, ink: "title" },
-    { text: "  also /metrics /readyz", ink: "faint" },
+    { text: "  also /models /metrics /readyz", ink: "faint" },
   ];
-  return [
-    justify(pages, [{ text: "Ctrl-C stops ", ink: "faint" }], width),
-    [{ text: ` ${news}`, ink: "faint" }],
-  ];
+  return justify(pages, [{ text: "Ctrl-C stops ", ink: "faint" }], width);
 }
 
 /** One line with its two parts at either end; the right one gives way when there is no room. */

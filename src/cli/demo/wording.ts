@@ -18,12 +18,30 @@ export function percent(part: number, whole: number): string {
   return whole === 0 ? "–" : `${((100 * part) / whole).toFixed(1)} %`;
 }
 
+/** "81 %" */
+export function wholePercent(share: number): string {
+  return `${Math.round(100 * share)} %`;
+}
+
+/** "1:05" */
+export function clockText(seconds: number): string {
+  return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
+}
+
 export function milliseconds(ms: number): string {
   return ms < 1 ? "<1 ms" : `${count(ms)} ms`;
 }
 
 export function nowText({ history, unit }: SeriesView): string {
   return `${shortNumber(history.at(-1) ?? Number.NaN)} ${unit}`;
+}
+
+export function maseText({ scores }: SeriesView): string {
+  return scores === null ? "–" : shortNumber(scores.mase);
+}
+
+export function heldText({ scores }: SeriesView): string {
+  return scores === null ? "–" : wholePercent(scores.held);
 }
 
 export function nextText({ outlook }: SeriesView): string {

@@ -1,6 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { closingLines, isSettled, type Outcome } from "../../../../src/cli/demo/closing.ts";
+import type { ModelEventKindSymbol } from "../../../../src/log/codec/schemas.generated.ts";
+
+const countByKind: Partial<Record<ModelEventKindSymbol, number>> = {
+  REQUESTED: 44,
+  PROMOTED: 40,
+  REFUSED: 4,
+};
 
 const outcome: Outcome = {
   seconds: 9,
@@ -12,10 +19,20 @@ const outcome: Outcome = {
     ]),
     deadLettersByReason: new Map([["bad-value", 3]]),
     forecasts: 900,
-    news: "",
   },
   deadLetters: 3,
-  board: { forecasts: 900, repeated: 0, coverage: { inside: 640, scored: 800 } },
+  board: { forecasts: 900, repeated: 0, coverage: { inside: 640, scored: 800 }, size: 40, modelled: 38 },
+  newsroom: { countOf: (kind) => countByKind[kind] ?? 0 },
+  story: {
+    seriesId: "pump-vibration-1",
+    chapters: [
+      { kind: "changed", seconds: 17, text: "" },
+      { kind: "noticed", seconds: 20, text: "" },
+      { kind: "learning", seconds: 43, text: "" },
+      { kind: "learnt", seconds: 44, text: "" },
+      { kind: "recovered", seconds: 65, text: "" },
+    ],
+  },
 };
 
 test("the closing lines say that every observation was counted once, in at most 80 columns", () => {
@@ -27,6 +44,29 @@ test("the closing lines say that every observation was counted once, in at most 
   assert.match(text, /3 malformed records sent, 3 dead letters written/);
   assert.match(text, /900 forecasts made, 900 read back, 0 of them twice/);
   assert.match(text, /80\.0 % of 800/);
+});
+
+test("the closing lines tell what became of the models, and when the sensor changed and recovered", () => {
+  const text = closingLines(outcome).join("\n");
+  assert.match(
+    text,
+    /38 of 40 series forecast by a model at the end; trainings: 44\n +40 promoted, 4 refused\n/,
+  );
+  assert.match(
+    text,
+    /pump-vibration-1 changed its nature:\n +worn out 0:17, found stale 0:20, new model 0:44, recovered 1:05$/,
+  );
+});
+
+test("the closing lines of a run too short for models say what there would have been to see", () => {
+  const early = {
+    ...outcome,
+    newsroom: { countOf: () => 0 },
+    story: { seriesId: "pump-vibration-1", chapters: [] },
+  };
+  const lines = closingLines(early);
+  for (const line of lines) assert.ok(line.length <= 80, line);
+  assert.match(lines.join("\n"), /no model was in training yet.*\n.*pump-vibration-1 change its nature/);
 });
 
 test("the closing lines do not claim it when an observation is missing", () => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { Fleet, type Reading, stepMs, type Transmission } from "../../../../src/cli/demo/fleet.ts";
-import { sensorKinds } from "../../../../src/cli/demo/sensor-kinds.ts";
+import { sensorKinds, wornPump } from "../../../../src/cli/demo/sensor-kinds.ts";
 import { DecodeFailure, defaultFields } from "../../../../src/log/codec/observation-codec.ts";
 import { createObservationCodec } from "../../../../src/log/codec/observation-codecs.ts";
 
@@ -69,6 +69,23 @@ describe("the fleet", () => {
     assert.ok(repeated > 10, `${repeated} repeated`);
     const missing = 16 * steps - seen.size;
     assert.ok(missing > 10 && missing < 0.05 * 16 * steps, `${missing} missing`);
+  });
+
+  test("has one sensor measure another kind from its change on, and the others as before", () => {
+    const fleet = createFleet();
+    const before = readingsOf(fleet.advanceTo(startMs + 299 * stepMs));
+    fleet.change(0, wornPump);
+    const changed = [...before, ...readingsOf(fleet.advanceTo(endMs))];
+    const others = (all: readonly Reading[]) => all.filter(({ seriesId }) => seriesId !== "pump-vibration-1");
+    assert.deepEqual(others(changed), others(readings));
+    const spanOf = (from: number, to: number) => {
+      const values = changed
+        .filter(({ seriesId, timeMs }) => seriesId === "pump-vibration-1" && timeMs >= from && timeMs < to)
+        .map(({ value }) => value);
+      return Math.max(...values) - Math.min(...values);
+    };
+    const changeMs = startMs + 300 * stepMs;
+    assert.ok(spanOf(changeMs, endMs) > 1.4 * spanOf(startMs, changeMs));
   });
 
   test("sends readings the worker can decode, and nonsense of four kinds that it cannot", () => {

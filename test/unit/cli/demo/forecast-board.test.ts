@@ -97,6 +97,22 @@ describe("the forecast board", () => {
     assert.deepEqual(board.views(1, 4)[0].history, [1, 2, Number.NaN, 4]);
   });
 
+  test("tells the live scores that the newest forecast states, and who made it", () => {
+    board.receive(forecastAt(0), 0);
+    assert.equal(board.views(1, 1)[0].scores, null);
+    assert.equal(board.modelled, 0);
+    const coverage = [
+      { stated: 0.5, observed: 0.44 },
+      { stated: 0.8, observed: 0.79 },
+    ];
+    const scores = { mase: 0.6, crps: 1, coverage, scoredSteps: 20 };
+    board.receive({ ...forecastAt(1), scores, tier: "MODEL", method: "forecastnet" }, 0);
+    const [view] = board.views(1, 1);
+    assert.deepEqual(view.scores, { mase: 0.6, held: 0.79 });
+    assert.equal(view.method, "forecastnet");
+    assert.equal(board.modelled, 1);
+  });
+
   test("answers with the latest forecast of each series, and of one in full", async () => {
     const request = { authorization: undefined, readBody: async () => Buffer.alloc(0) };
     const ask = async (path: string, seriesId = "") => {

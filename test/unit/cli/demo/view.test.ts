@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { SeriesView } from "../../../../src/cli/demo/forecast-board.ts";
-import { plainLines } from "../../../../src/cli/demo/plain-view.ts";
+import { newsLine, plainLines } from "../../../../src/cli/demo/plain-view.ts";
 import { type DemoModel, screenLines, seriesThatFit } from "../../../../src/cli/demo/view.ts";
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: escape codes are what is looked for
@@ -16,6 +16,7 @@ const river: SeriesView = {
   outlook: Array.from({ length: 12 }, () => ({ low: 1.5, median: 2.25, high: 2.9 })),
   tier: "cold",
   method: "seasonal-naive",
+  scores: { mase: 0.624, held: 0.8125 },
   isInside: true,
 };
 
@@ -30,7 +31,10 @@ const model: DemoModel = {
   coverage: { inside: 1600, scored: 2000 },
   horizon: 12,
   address: "http://127.0.0.1:9464",
-  news: "no broker",
+  modelled: 31,
+  stale: new Set(),
+  headline: null,
+  news: [1, 2, 3, 4, 5].map((seconds) => ({ seconds, text: `news ${seconds}`, tone: "plain" as const })),
   series: Array.from({ length: 20 }, (_, i) => ({ ...river, seriesId: `river-level-${i + 1}` })),
 };
 
@@ -51,22 +55,41 @@ describe("the screen", () => {
     });
   }
 
-  test("shows eight series on 80 by 24, each with chart, values and method", () => {
+  test("shows six series on 80 by 24, each with chart, values, method and scores", () => {
     const size = { columns: 80, rows: 24 };
-    assert.equal(seriesThatFit(size), 8);
+    assert.equal(seriesThatFit(size), 6);
     const lines = screenLines(model, size, false);
     assert.equal(lines.length, 24);
-    const at = lines.findIndex((line) => line.includes("river-level-8"));
-    assert.match(lines[at], /^ river-level-8 .*[▁-█].*┊.* {2}\d\.\d\d m ✓$/);
-    assert.match(lines[at + 1], /^ seasonal-naive .*[▁-█].*┊.* {2}2\.25 \(1\.50…2\.90\)$/);
-    assert.ok(!lines.some((line) => line.includes("river-level-9")));
+    const at = lines.findIndex((line) => line.includes("river-level-6"));
+    assert.match(lines[at], /^ river-level-6 .*[▁-█].*┊.* {2}\d\.\d\d m ✓ +0\.62$/);
+    assert.match(lines[at + 1], /^ seasonal-naive .*[▁-█].*┊.* {2}2\.25 \(1\.50…2\.90\) +81 %$/);
+    assert.ok(!lines.some((line) => line.includes("river-level-7")));
   });
 
-  test("tells state, rates, latency, coverage and dead letters at the top", () => {
+  test("shows the latest news, and above it where the story stands", () => {
+    const headline = "river-level-1 is another one";
+    const lines = screenLines({ ...model, headline }, { columns: 80, rows: 24 }, false);
+    assert.deepEqual(lines.slice(-5, -1), [` ${headline}`, ...[3, 4, 5].map((s) => ` 0:0${s}  news ${s}`)]);
+  });
+
+  test("shortens news that is too long, and shows that it did", () => {
+    const news = [{ seconds: 1, text: "x".repeat(100), tone: "bad" as const }];
+    const lines = screenLines({ ...model, news }, { columns: 80, rows: 24 }, false);
+    assert.ok(lines.includes(` 0:01  ${"x".repeat(71)}…`));
+  });
+
+  test("marks a series whose model is stale", () => {
+    const served = { ...river, method: "forecastnet", tier: "model" };
+    const shown = { ...model, series: [served], stale: new Set([served.seriesId]) };
+    const lines = screenLines(shown, { columns: 80, rows: 24 }, false);
+    assert.ok(lines.some((line) => line.startsWith(" forecastnet stale ")));
+  });
+
+  test("tells state, rates, latency, coverage, dead letters and models at the top", () => {
     const top = screenLines(model, { columns: 80, rows: 24 }, false).slice(0, 3).join("\n");
     assert.match(top, /ready +40 simulated series.* 1:15/);
     assert.match(top, /40 observations\/s +40 forecasts\/s +p50 2 ms, p99 1,250 ms to forecast/);
-    assert.match(top, /80\.0 % of 2,000 inside the 80 % band +7 dead letters/);
+    assert.match(top, /80\.0 % of 2,000 inside the 80 % band +7 dead letters +31 of 40 on models/);
   });
 
   test("tells the tier where there is room for it", () => {
@@ -77,12 +100,12 @@ describe("the screen", () => {
   test("says when the newest observation fell outside, and when nobody can tell", () => {
     const series = [
       { ...river, isInside: false },
-      { ...river, isInside: null, outlook: [] },
+      { ...river, isInside: null, outlook: [], scores: null },
     ];
     const lines = screenLines({ ...model, series }, { columns: 80, rows: 24 }, false);
-    assert.match(lines[5], /✗ outside$/);
-    assert.match(lines[7], /·$/);
-    assert.match(lines[8], /no forecast yet$/);
+    assert.match(lines[6], /✗ +0\.62$/);
+    assert.match(lines[8], /· +–$/);
+    assert.match(lines[9], /no forecast yet +–$/);
   });
 
   test("has no escape codes without colours, and closes each with colours", () => {
@@ -103,12 +126,21 @@ describe("plain lines", () => {
     for (const line of lines) assert.doesNotMatch(line, controlCharacters);
     assert.match(
       lines[0],
-      /^75 s ready \| 40 observations\/s \| .*p99 1,250 ms.*80\.0 % of 2,000 \| 7 dead letters$/,
+      /^75 s ready \| 40 observations\/s \| .*p99 1,250 ms.*80\.0 % of 2,000 \| 7 dead letters \| 31 of 40 series forecast by a model$/,
     );
     assert.match(
       lines[1],
-      /river-level-1 .*┊.*now \d\.\d\d m, inside; next 2\.25 \(1\.50…2\.90\) by seasonal-naive$/,
+      /river-level-1 .*┊.*now \d\.\d\d m, inside; next 2\.25 \(1\.50…2\.90\) by seasonal-naive; MASE 0\.62, held 81 %$/,
     );
+  });
+
+  test("say in words that a model is stale", () => {
+    const [, line] = plainLines({ ...model, series: [river], stale: new Set([river.seriesId]) });
+    assert.match(line, /by seasonal-naive, which is stale; MASE/);
+  });
+
+  test("tell news with its time", () => {
+    assert.equal(newsLine({ seconds: 65, text: "a: promoted", tone: "good" }), "1:05  a: promoted");
   });
 
   test("do without a latency before the first forecast", () => {
