@@ -41,6 +41,15 @@ const largest = 3.4e38;
 
 const reachByHorizon = new Map<number, Float64Array>();
 
+/** Used by all calibrators by turns; grows to the largest. */
+interface CorrectionScratch {
+  readonly sums: Float64Array;
+  /** One per output, 0 or 1. */
+  readonly isAscending: Uint8Array;
+}
+
+let scratch: CorrectionScratch = { sums: new Float64Array(0), isAscending: new Uint8Array(0) };
+
 export class Calibrator {
   /** [level][output] δ, with the peaks in the row of the median or in one more row; then u of each channel. */
   readonly state: Float32Array;
@@ -87,29 +96,17 @@ export class Calibrator {
 
   /** Writes the quantiles to state, level after level, for a forecast with these raw ones, [level][output]. */
   correct(raw: readonly ArrayLike<number>[], target: Float32Array): void {
-    const { row, median, hasCentre } = this.#levels;
-    const { state } = this;
+    const { median, hasCentre } = this.#levels;
     const outputs = this.#outputs;
+    const { sums, isAscending } = this.#addUp(raw);
     for (let o = 0; o < outputs; o++) {
-      // Without a median the centre follows from the raw quantiles, which is left to #order.
-      let isInOrder = median >= 0;
-      let last = Number.NEGATIVE_INFINITY;
-      for (let l = 0; l < row.length; l++) {
-        const quantile = l === median ? raw[l][o] : raw[l][o] + state[l * outputs + o];
-        isInOrder &&= quantile > last;
-        last = quantile;
-        row[l] = quantile;
-      }
-      const centre = isInOrder ? row[median] : this.#order(raw, o);
-      if (hasCentre) this.#coverPeak(centre, state[this.#peaksAt + o]);
-      for (let l = 0; l < row.length; l++) target[l * outputs + o] = clamped(row[l]);
+      const centre = isAscending[o] === 1 ? sums[median * outputs + o] : this.#order(sums, raw, o);
+      if (hasCentre) this.#coverPeak(sums, o, centre);
     }
+    for (let i = 0; i < target.length; i++) target[i] = clamped(sums[i]);
   }
 
-  /**
-   * Takes in what was observed where these quantiles had been stated, at all levels from `at` on; once per forecast and
-   * step.
-   */
+  /** Takes in what was observed where the quantiles from `at` on had been stated; once per forecast and step. */
   learn(output: number, actual: number, stated: Float32Array, at = 0): void {
     if (!Number.isFinite(actual)) throw new RangeError(`there is nothing to learn from ${actual}`);
     const { state } = this;
@@ -122,12 +119,11 @@ export class Calibrator {
     const error = y - this.#centreOf(stated, at);
     this.#learntSteps++;
     const step = this.#follow(channel, Math.abs(error)) * this.#reach[output - channel * horizon];
-    const from = this.#moves.caseOf(y, stated, at);
+    const start = this.#moves.startOf(y, stated, at);
     for (let l = 0, place = output; l < levels.length; l++, place += outputs) {
-      if (l === median) continue;
-      const inner = neighbours[from + l];
-      if (inner < 0 || stated[at + inner] !== stated[at + l])
-        state[place] = clamped(state[place] + step * moves[from + l]);
+      const neighbour = neighbours[start + l];
+      if (l === median || (neighbour >= 0 && stated[at + neighbour] === stated[at + l])) continue;
+      state[place] = clamped(state[place] + step * moves[start + l]);
     }
     const peakAt = this.#peaksAt + output;
     const peak = state[peakAt];
@@ -135,40 +131,61 @@ export class Calibrator {
     state[peakAt] = isOutside && Math.abs(error) > Math.abs(peak) ? clamped(error) : peak * fading;
   }
 
+  /** The raw quantiles moved by δ, [level][output], level after level since that is how both lie in memory. */
+  #addUp(raw: readonly ArrayLike<number>[]): CorrectionScratch {
+    const { state } = this;
+    const { median } = this.#levels;
+    const outputs = this.#outputs;
+    const { sums, isAscending } = reserve(raw.length * outputs);
+    // Without a median the centre is not among the quantiles, and to ascend says too little.
+    isAscending.fill(median < 0 ? 0 : 1, 0, outputs);
+    for (let l = 0, i = 0; l < raw.length; l++) {
+      const quantiles = raw[l];
+      for (let o = 0; o < outputs; o++, i++) {
+        sums[i] = l === median ? quantiles[o] : quantiles[o] + state[i];
+        if (l > 0 && !(sums[i] >= sums[i - outputs])) isAscending[o] = 0;
+      }
+    }
+    return { sums, isAscending };
+  }
+
   /**
-   * Puts the row in order, and tells its centre. An outer level pushes the inner ones of its side along, and the median
-   * itself where it is plainly out of place; otherwise the median stays as forecast.
+   * Puts the quantiles of an output in order, and tells their centre. An outer level pushes the inner ones of its side
+   * along, and the median itself where it is plainly out of place; otherwise the median stays as forecast.
    */
-  #order(raw: readonly ArrayLike<number>[], o: number): number {
-    const { row, below, above, median, hasCentre } = this.#levels;
-    for (let l = 1; l < below; l++) row[l] = Math.max(row[l], row[l - 1]);
-    for (let l = row.length - 2; l >= above; l--) row[l] = Math.min(row[l], row[l + 1]);
+  #order(sums: Float64Array, raw: readonly ArrayLike<number>[], o: number): number {
+    const { below, above, median, hasCentre, levels } = this.#levels;
+    const n = this.#outputs;
+    const end = levels.length * n + o;
+    const firstAbove = above * n + o;
+    for (let i = n + o; i < below * n; i += n) sums[i] = Math.max(sums[i], sums[i - n]);
+    for (let i = end - 2 * n; i >= firstAbove; i -= n) sums[i] = Math.min(sums[i], sums[i + n]);
     if (!hasCentre) return 0;
-    const low = below > 0 ? row[below - 1] : Number.NEGATIVE_INFINITY;
-    const high = above < row.length ? row[above] : Number.POSITIVE_INFINITY;
+    const low = below > 0 ? sums[(below - 1) * n + o] : Number.NEGATIVE_INFINITY;
+    const high = firstAbove < end ? sums[firstAbove] : Number.POSITIVE_INFINITY;
     const forecast = median < 0 ? (raw[below - 1][o] + raw[above][o]) / 2 : raw[median][o];
     const centre = Math.max(Math.min(low, high), Math.min(forecast, Math.max(low, high)));
-    for (let l = 0; l < below; l++) row[l] = Math.min(row[l], centre);
-    for (let l = above; l < row.length; l++) row[l] = Math.max(row[l], centre);
-    if (median >= 0) row[median] = centre;
+    for (let i = o; i < below * n; i += n) sums[i] = Math.min(sums[i], centre);
+    for (let i = firstAbove; i < end; i += n) sums[i] = Math.max(sums[i], centre);
+    if (median >= 0) sums[median * n + o] = centre;
     return centre;
   }
 
-  /** Stretches the side on which the peak lies until its outermost level covers it. */
-  #coverPeak(centre: number, peak: number): void {
-    const { row, levels, below, above } = this.#levels;
+  /** Stretches the side of an output on which its peak lies until the outermost level covers it. */
+  #coverPeak(sums: Float64Array, o: number, centre: number): void {
+    const { levels, below, above } = this.#levels;
+    const n = this.#outputs;
+    const peak = this.state[this.#peaksAt + o];
     const isAbove = peak > 0;
-    const from = isAbove ? above : 0;
-    const to = isAbove ? row.length : below;
-    if (from === to) return;
-    const outer = isAbove ? row.length - 1 : 0;
-    const width = row[outer] - centre;
+    const outer = isAbove ? levels.length - 1 : 0;
+    const width = sums[outer * n + o] - centre;
     const wanted = peaksCovered * peak;
     if (Math.abs(wanted) <= Math.abs(width)) return;
-    for (let l = from; l < to; l++) {
+    const to = isAbove ? levels.length : below;
+    for (let l = isAbove ? above : 0, i = l * n + o; l < to; l++, i += n) {
       // Where the raw quantiles have no width, the levels say how it is shared out.
-      const share = width === 0 ? (levels[l] - 0.5) / (levels[outer] - 0.5) : (row[l] - centre) / width;
-      row[l] = centre + share * wanted;
+      const share = width === 0 ? (levels[l] - 0.5) / (levels[outer] - 0.5) : (sums[i] - centre) / width;
+      sums[i] = centre + share * wanted;
     }
   }
 
@@ -191,6 +208,12 @@ export class Calibrator {
   }
 }
 
+function reserve(length: number): CorrectionScratch {
+  if (scratch.sums.length < length)
+    scratch = { sums: new Float64Array(length), isAscending: new Uint8Array(length) };
+  return scratch;
+}
+
 function reachOf(horizon: number): Float64Array {
   let reach = reachByHorizon.get(horizon);
   if (reach === undefined) {
@@ -209,5 +232,6 @@ function bounded(value: number): number {
 
 /** The same for what goes into an array of single precision anyway. */
 function clamped(value: number): number {
-  return value > largest ? largest : value < -largest ? -largest : value;
+  if (Math.abs(value) <= largest) return value;
+  return value > 0 ? largest : value < 0 ? -largest : value;
 }

@@ -2,6 +2,7 @@
 // model; the other lanes hear of it by the models topic.
 
 import { cohortKey } from "../models/cohort.ts";
+import { homeOf } from "./cohort-home.ts";
 import { assessSeries } from "./drift-decision.ts";
 import type { LaneDesk } from "./lane-desk.ts";
 import { servingFacts } from "./shelf.ts";
@@ -18,12 +19,6 @@ export function cohortWishes(desks: readonly LaneDesk[], cohorts: readonly strin
     const wish = desk === undefined ? null : wishOfCohort(desk, name);
     return wish === null ? [] : [wish];
   });
-}
-
-export function homeOf(cohort: string, partitions: number): number {
-  let hash = 0;
-  for (const unit of Buffer.from(cohort)) hash = (31 * hash + unit) >>> 0;
-  return hash % partitions;
 }
 
 function wishOfCohort(desk: LaneDesk, name: string): Wish | null {

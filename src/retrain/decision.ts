@@ -14,6 +14,8 @@ interface Decided {
   readonly numbers: Readonly<Record<string, number>>;
   /** What lay beside the model on its topic, waited for this decision, and goes with it. */
   readonly settles?: readonly Waiting[];
+  /** Asked for by a person: when it is refused, nothing else about the series changes. */
+  readonly isByHand?: boolean;
 }
 
 export type Waiting = "outcome" | "order";

@@ -14,6 +14,7 @@ import type { Clock } from "../runtime/clock.ts";
 import { ForecastnetError } from "../runtime/errors.ts";
 import type { Logger } from "../runtime/logging.ts";
 import type { RetrainMetrics } from "../runtime/metric-groups.ts";
+import { isAtHome } from "./cohort-home.ts";
 import type { Decision, Waiting } from "./decision.ts";
 import { toEvent, toVersionOf } from "./event-record.ts";
 import { lifeAfter } from "./life-after.ts";
@@ -141,12 +142,9 @@ export class LaneDesk {
     const { shelf, clock, logger, metrics, book, topics } = this.parts;
     const present = this.#servingVersion(modelKey);
     if (present !== fromVersion) return this.#enactLate(decision, present);
-    const problem = decision.kind === "promoted" ? shelf.put(decision.record) : null;
-    if (problem !== null) {
-      const toVersion = toVersionOf(decision);
-      const why = `it cannot serve: ${problem.detail}`;
-      return this.#enactOne({ kind: "refused", modelKey, fromVersion, toVersion, reason: why, numbers });
-    }
+    const record = kind === "promoted" || kind === "rolled-back" ? decision.record : null;
+    const problem = record === null ? null : shelf.put(record);
+    if (problem !== null) return this.#enactRefusal(decision, `it cannot serve: ${problem.detail}`);
     const nowMs = clock.nowMs();
     const live = book.of(modelKey);
     live.life = lifeAfter(decision, live.life, {
@@ -173,17 +171,23 @@ export class LaneDesk {
 
   /** Another model serves than the one it was decided about. */
   #enactLate(decision: Decision, present: string | null): readonly Outgoing[] {
-    const { modelKey, kind, fromVersion, numbers } = decision;
+    const { modelKey, kind, fromVersion } = decision;
     const endsSomething =
       kind !== "drifted" && kind !== "recovered" && kind !== "confirmed" && kind !== "requested";
     if (endsSomething) {
-      const reason = `it comes too late: decided about ${fromVersion ?? "no model"}, and ${present ?? "none"} serves`;
-      const toVersion = toVersionOf(decision);
-      return this.#enactOne({ kind: "refused", modelKey, fromVersion: present, toVersion, reason, numbers });
+      const about = `decided about ${fromVersion ?? "no model"}, and ${present ?? "none"} serves`;
+      return this.#enactRefusal(decision, `it comes too late: ${about}`);
     }
     const facts = { modelKey, decision: kind, decidedAbout: fromVersion, present };
     this.parts.logger.warn(facts, "decision comes too late");
     return [];
+  }
+
+  /** Instead of the decision, which cannot take effect. */
+  #enactRefusal(decision: Decision, reason: string): readonly Outgoing[] {
+    const { modelKey, numbers, isByHand = false } = decision;
+    const about = { modelKey, fromVersion: this.#servingVersion(modelKey), numbers, isByHand };
+    return this.#enactOne({ ...about, kind: "refused", toVersion: toVersionOf(decision), reason });
   }
 
   /** The models that change, and what tells others of it. */
@@ -195,7 +199,6 @@ export class LaneDesk {
         return this.#writeModel(modelKey, modelCodec.encode(decision.record));
       case "rolled-back":
         if (decision.record === null) shelf.remove(modelKey);
-        else shelf.put(decision.record);
         return this.#writeModel(modelKey, decision.record && modelCodec.encode(decision.record));
       case "retired":
         shelf.remove(modelKey);
@@ -242,10 +245,10 @@ export class LaneDesk {
     else this.outcomes.delete(modelKey);
   }
 
-  /** Models of series change hands in `enact` only; what comes back from the topic is our own writing. */
+  /** What this lane decides about changes hands in `enact` only; what comes back from the topic is our own writing. */
   #hearModel(modelKey: string, value: Buffer | null): void {
     const { shelf, logger, metrics } = this.parts;
-    if (!isCohortKey(modelKey)) return;
+    if (isAtHome(modelKey, this.parts)) return;
     if (value === null) {
       shelf.remove(modelKey);
       return;
@@ -261,7 +264,7 @@ export class LaneDesk {
   #hearWaiting(modelKey: string, part: Waiting, value: Buffer): void {
     if (part === "order") {
       const order = this.#decode(modelKey, () => orderCodec.decode(value));
-      if (order !== null) this.orders.set(modelKey, order);
+      if (order !== null && isAtHome(modelKey, this.parts)) this.orders.set(modelKey, order);
       else this.dismiss(modelKey, part);
     } else {
       const outcome = this.#decode(modelKey, () => decodeOutcome(value));

@@ -30,7 +30,10 @@ export function lifeAfter(decision: Decision, life: LifeFacts, circumstances: Ci
       return move("training", { requestId: decision.requestId, verdict });
     case "failed":
     case "refused":
-      return move(!hasModel ? "cold" : life.driftSinceMs === null ? "champion" : "drifting", rested);
+      // A training that is under way for other reasons goes on.
+      if (decision.isByHand) return { ...life, verdict };
+      if (!hasModel) return move("cold", { ...rested, driftSinceMs: null, probation: null });
+      return move(life.driftSinceMs === null ? "champion" : "drifting", rested);
     case "promoted": {
       const { predecessorMase } = decision;
       const probation = isCohort ? null : { predecessorMase, sinceMs: newestMs };

@@ -30,7 +30,7 @@ export interface Probation {
 export interface LifeFacts {
   readonly phase: Phase;
   readonly sinceMs: number;
-  /** Wall time before which no training begins. */
+  /** Event time before which no training begins; of a cohort, which has none, wall time. */
   readonly restsUntilMs: number;
   /** Event time since when the series is no longer the one its model learnt. */
   readonly driftSinceMs: number | null;

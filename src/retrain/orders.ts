@@ -2,9 +2,9 @@
 
 import { avroCodec } from "../log/codec/avro.ts";
 import type { ModelOrderRecord, ModelRecord } from "../log/codec/schemas.generated.ts";
-import { ForecastnetError } from "../runtime/errors.ts";
 import type { Decision } from "./decision.ts";
 import type { LaneDesk } from "./lane-desk.ts";
+import { orWhyNot } from "./or-why-not.ts";
 import { previousRecord } from "./probation.ts";
 import { fromModelRecord } from "./requests/model-record.ts";
 import type { TrainedModel } from "./training-task.ts";
@@ -14,7 +14,7 @@ const recordCodec = avroCodec("ModelRecord");
 
 export async function carryOut(order: ModelOrderRecord, court: Court): Promise<Decision> {
   const decision = await (order.kind === "IMPORT" ? takeIn(order, court) : rollBack(order, court.desk));
-  return { ...decision, settles: ["order"] };
+  return { ...decision, isByHand: true };
 }
 
 async function rollBack({ modelKey, kind }: ModelOrderRecord, desk: LaneDesk): Promise<Decision> {
@@ -28,7 +28,11 @@ async function rollBack({ modelKey, kind }: ModelOrderRecord, desk: LaneDesk): P
     const reason = "there is nothing to roll back: no model of its own serves";
     return { ...about, kind: "refused", toVersion: null, reason };
   }
-  const record = await previousRecord(desk, modelKey);
+  const record = await orWhyNot(() => previousRecord(desk, modelKey));
+  if (typeof record === "string") {
+    const reason = `what served before cannot be read: ${record}`;
+    return { ...about, kind: "refused", toVersion: null, reason };
+  }
   const to = record === null ? "seasonal-naive serves again" : `${record.version} serves again`;
   return { ...about, kind: "rolled-back", record, reason: `asked for by hand: ${to}` };
 }
@@ -37,24 +41,23 @@ async function takeIn(order: ModelOrderRecord, court: Court): Promise<Decision> 
   const { modelKey, skipsGate } = order;
   const { shelf } = court.desk.parts;
   const about = { modelKey, fromVersion: shelf.of(modelKey)?.facts.version ?? null, numbers: {} };
-  const brought = read(order);
+  const brought = await read(order);
   if (typeof brought === "string") return { ...about, kind: "refused", toVersion: null, reason: brought };
   const { trained, record } = brought;
   return verdictOn({ outcome: "trained", challengers: [trained] }, court, { record, skipsGate });
 }
 
+interface Brought {
+  readonly trained: TrainedModel;
+  readonly record: ModelRecord;
+}
+
 /** The model, or in words why it cannot be taken. */
-function read({
-  modelKey,
-  record,
-}: ModelOrderRecord): { readonly trained: TrainedModel; readonly record: ModelRecord } | string {
+async function read({ modelKey, record }: ModelOrderRecord): Promise<Brought | string> {
   if (record === null) return "the order brings no model";
-  try {
+  return orWhyNot(async () => {
     const decoded = recordCodec.decode(Buffer.from(record));
     if (decoded.modelKey === modelKey) return { trained: fromModelRecord(decoded), record: decoded };
     return `the record is of ${decoded.modelKey}; import it under that key`;
-  } catch (error) {
-    if (!(error instanceof ForecastnetError)) throw error;
-    return error.message;
-  }
+  });
 }

@@ -5,10 +5,12 @@
 import type { Engine } from "../engine/engine.ts";
 import { avroCodec } from "../log/codec/avro.ts";
 import type { ModelRecord } from "../log/codec/schemas.generated.ts";
+import { cohortKey } from "../models/cohort.ts";
 import { decodeModel } from "../models/forecastnet/model-bytes.ts";
 import type { Decision } from "./decision.ts";
 import { provesWorse } from "./gate/proves-worse.ts";
 import type { LaneDesk } from "./lane-desk.ts";
+import { orWhyNot } from "./or-why-not.ts";
 
 const recordCodec = avroCodec("ModelRecord");
 
@@ -33,10 +35,14 @@ export async function endProbation(
   const lived = { liveMase: mase, ...(predecessorMase !== null && { livePredecessorMase: predecessorMase }) };
   const history = historyOf(seriesId);
   if (history === null) return null;
-  const previous = await previousRecord(desk, seriesId);
+  const predecessor = await orWhyNot(() => readPredecessor(desk, seriesId));
+  if (typeof predecessor === "string") {
+    const reason = `its predecessor cannot be read: ${predecessor}`;
+    return { ...about, kind: "confirmed", reason, numbers: lived };
+  }
   const judged = await provesWorse(engine, {
     model: serving.model,
-    predecessor: previous === null ? null : decodeModel(previous.weights, `predecessor of ${seriesId}`),
+    predecessor: predecessor.model,
     histories: [history],
     afterMs: sinceMs,
     rules: { ...rules, tailSteps: rules.probationSteps },
@@ -44,7 +50,17 @@ export async function endProbation(
   const { reason } = judged;
   const numbers = { ...lived, ...judged.numbers };
   if (!judged.isWorse) return { ...about, kind: "confirmed", reason, numbers };
-  return { ...about, kind: "rolled-back", record: previous, reason, numbers };
+  return { ...about, kind: "rolled-back", record: predecessor.record, reason, numbers };
+}
+
+/** What would serve in its place; both null when that is seasonal-naive. */
+async function readPredecessor(desk: LaneDesk, seriesId: string) {
+  const record = await previousRecord(desk, seriesId);
+  if (record !== null) return { record, model: decodeModel(record.weights, `predecessor of ${seriesId}`) };
+  // A member that gives its own model up is served by its cohort's again.
+  const { shelf, settingsOf } = desk.parts;
+  const { cohort } = settingsOf(seriesId);
+  return { record, model: cohort === "" ? null : (shelf.get(cohortKey(cohort))?.model ?? null) };
 }
 
 /** What served before the present model, if it was a model. */

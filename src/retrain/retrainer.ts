@@ -4,9 +4,11 @@
 
 import { setImmediate } from "node:timers/promises";
 import type { Engine } from "../engine/engine.ts";
+import type { ModelOrderRecord } from "../log/codec/schemas.generated.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logging.ts";
 import type { RetrainMetrics } from "../runtime/metric-groups.ts";
+import { Backlog } from "./backlog.ts";
 import { cohortWishes, type GatherHistories } from "./cohorts.ts";
 import type { Decision } from "./decision.ts";
 import { driftDecision } from "./drift-decision.ts";
@@ -14,9 +16,9 @@ import type { LaneDesk } from "./lane-desk.ts";
 import { carryOut } from "./orders.ts";
 import { endProbation } from "./probation.ts";
 import { Schedule } from "./schedule.ts";
-import { servingFacts } from "./shelf.ts";
 import { taskFor } from "./task-for.ts";
-import type { Effort, ModelTrainer, TrainingResult, TrainingTask } from "./training-task.ts";
+import type { Effort, ModelTrainer, TrainingTask } from "./training-task.ts";
+import { givenUp, refusedRetrain, servingVersion } from "./unfinished.ts";
 import { type Court, verdictOn } from "./verdict-on.ts";
 import { byRank, type Wish, wishOf } from "./wishes.ts";
 
@@ -49,13 +51,10 @@ export interface RetrainSettings {
   readonly members: number;
 }
 
-interface Planned {
-  readonly wish: Wish;
-  readonly startMs: number;
-}
-
 /** Gathering the histories of a cohort reads the whole state topic: so long it is not tried again in vain. */
 const lookAgainMs = 15 * 60_000;
+/** What went wrong is left alone so long: it may go wrong again at once, and again. */
+const troubleMs = 60_000;
 /** Series looked at between two turns of the event loop. */
 const seriesPerTurn = 500;
 
@@ -63,24 +62,27 @@ export class Retrainer {
   readonly #parts: RetrainerParts;
   readonly #schedule: Schedule;
   readonly #stopping = new AbortController();
-  /** Chosen, and waiting for their jitter and a free place. */
-  #planned: Planned[] = [];
+  readonly #backlog: Backlog;
   /** Keys of what is trained or judged at this moment. */
   readonly #busy = new Set<string>();
   readonly #running = new Set<Promise<void>>();
   /** When to look again at what had no history enough, by model key. */
   readonly #looksAgainMs = new Map<string, number>();
+  /** By model key. */
+  readonly #troubledUntilMs = new Map<string, number>();
   #trainings = 0;
   #turn: Promise<void> | null = null;
   #isPoked = false;
 
   constructor(parts: RetrainerParts) {
     this.#parts = parts;
-    this.#schedule = new Schedule(parts.settings.schedule, parts.clock);
+    const { settings, clock, random } = parts;
+    this.#schedule = new Schedule(settings.schedule, clock);
+    this.#backlog = new Backlog({ clock, random, jitterMs: settings.jitterMs });
   }
 
   get status(): { readonly inFlight: number; readonly waiting: number } {
-    return { inFlight: this.#trainings, waiting: this.#planned.length };
+    return { inFlight: this.#trainings, waiting: this.#backlog.size };
   }
 
   /** Something may be due: time has passed, a training has ended, an order has come. */
@@ -140,19 +142,21 @@ export class Retrainer {
         this.#isFree(desk, modelKey),
       ),
     );
-    if (settings.where !== "off") this.#plan(wishes.sort(byRank).slice(0, settings.perCycle));
+    const chosen = settings.where === "off" ? [] : wishes.sort(byRank).slice(0, settings.perCycle);
+    for (const wish of chosen) this.#backlog.add(wish);
     metrics.evaluated(looked, wishes.length);
     logger.debug({ series: looked, wishes: wishes.length }, "models looked at");
   }
 
   #isFree(desk: LaneDesk, modelKey: string): boolean {
     if ((this.#looksAgainMs.get(modelKey) ?? 0) > this.#parts.clock.nowMs()) return false;
-    return !this.#isBusy(desk, modelKey) && !this.#planned.some(({ wish }) => wish.modelKey === modelKey);
+    return !this.#isBusy(desk, modelKey) && !this.#backlog.has(modelKey);
   }
 
   /** Something is under way about the model, or was decided and has not taken effect: what is seen now is old. */
   #isBusy(desk: LaneDesk, modelKey: string): boolean {
-    return this.#busy.has(modelKey) || desk.isDecided(modelKey);
+    const isTroubled = (this.#troubledUntilMs.get(modelKey) ?? 0) > this.#parts.clock.nowMs();
+    return this.#busy.has(modelKey) || desk.isDecided(modelKey) || isTroubled;
   }
 
   #lookAt(desk: LaneDesk, seriesId: string): void {
@@ -174,16 +178,6 @@ export class Retrainer {
     if (decision !== null) desk.decide(decision);
   }
 
-  #plan(wishes: readonly Wish[]): void {
-    const { clock, settings, random } = this.#parts;
-    const nowMs = clock.nowMs();
-    for (const wish of wishes) {
-      // Nobody waits for the jitter of what was asked for by hand.
-      const delayMs = wish.reason === "manual" ? 0 : settings.jitterMs * random();
-      this.#planned.push({ wish, startMs: nowMs + delayMs });
-    }
-  }
-
   /** Outcomes and orders that others laid on the topic. */
   #attend(desk: LaneDesk): void {
     for (const [modelKey, outcome] of desk.outcomes) {
@@ -199,49 +193,66 @@ export class Retrainer {
     }
     for (const [modelKey, order] of desk.orders) {
       if (this.#isBusy(desk, modelKey)) continue;
-      if (order.kind !== "RETRAIN") {
-        this.#run(desk, modelKey, () => carryOut(order, this.#courtOf(desk, modelKey)));
-        continue;
-      }
-      desk.dismiss(modelKey, "order");
-      if (this.#isFree(desk, modelKey)) this.#plan([{ desk, modelKey, reason: "manual", urgency: 0 }]);
+      if (order.kind === "RETRAIN") this.#attendRetrain(desk, modelKey);
+      else this.#run(desk, modelKey, () => this.#carryOut(order, desk));
     }
+  }
+
+  /** The order goes with the training that it leads to; until then it waits, and outlives this worker. */
+  #attendRetrain(desk: LaneDesk, modelKey: string): void {
+    if (this.#parts.settings.where === "off") {
+      desk.decide(refusedRetrain(desk, modelKey, "nobody trains here: retrain.where is off"));
+      return;
+    }
+    // One that is under way was begun without what has come since: another follows it.
+    if (desk.parts.book.get(modelKey)?.life.phase !== "training")
+      this.#backlog.add({ desk, modelKey, reason: "manual", urgency: 0 });
+  }
+
+  async #carryOut(order: ModelOrderRecord, desk: LaneDesk): Promise<Decision> {
+    const decision = await carryOut(order, this.#courtOf(desk, order.modelKey));
+    // Another that has taken its place meanwhile is carried out next.
+    return desk.orders.get(order.modelKey) === order ? { ...decision, settles: ["order"] } : decision;
   }
 
   #startDue(): void {
-    const { clock, settings } = this.#parts;
-    const nowMs = clock.nowMs();
-    const isLost = ({ wish }: Planned) => wish.desk.parts.lost.aborted;
-    this.#planned = this.#planned.filter((planned) => !isLost(planned));
-    const due = this.#planned.filter(({ startMs }) => startMs <= nowMs);
-    const started = due.slice(0, Math.max(0, settings.inFlight - this.#trainings));
-    this.#planned = this.#planned.filter((planned) => !started.includes(planned));
-    for (const { wish } of started) this.#run(wish.desk, wish.modelKey, () => this.#train(wish));
+    const places = this.#parts.settings.inFlight - this.#trainings;
+    const due = this.#backlog.takeDue(places, ({ desk, modelKey }) => !this.#isBusy(desk, modelKey));
+    for (const wish of due) this.#run(wish.desk, wish.modelKey, () => this.#train(wish));
   }
 
   async #train(wish: Wish): Promise<Decision | null> {
-    const { desk, modelKey, reason } = wish;
-    const { trainer, settings, clock, metrics, gather } = this.#parts;
-    const signal = AbortSignal.any([this.#stopping.signal, desk.parts.lost]);
-    const task = await taskFor(wish, { settings, clock, gather, signal });
-    const fromVersion = versionOf(desk, modelKey);
-    const about = { modelKey, fromVersion, numbers: {} };
-    if (task === null) {
-      this.#looksAgainMs.set(modelKey, clock.nowMs() + lookAgainMs);
-      return null;
-    }
-    const asked = { ...about, kind: "requested", requestId: task.id, reason } as const;
-    desk.decide({ ...asked, task: trainer === null ? task : null });
-    if (trainer === null) return null; // The outcome comes by the models topic.
     this.#trainings++;
-    const startedMs = clock.nowMs();
     try {
-      const result = await trainHere(trainer, task, signal);
-      metrics.trained(result.outcome, (clock.nowMs() - startedMs) / 1000);
-      return result.outcome === "cancelled" ? null : await verdictOn(result, this.#courtOf(desk, modelKey));
+      const { desk, modelKey, reason } = wish;
+      const { trainer, settings, clock, gather } = this.#parts;
+      const signal = AbortSignal.any([this.#stopping.signal, desk.parts.lost]);
+      const task = await taskFor(wish, { settings, clock, gather, signal });
+      if (task === null) {
+        this.#looksAgainMs.set(modelKey, clock.nowMs() + lookAgainMs);
+        return reason === "manual"
+          ? refusedRetrain(desk, modelKey, "there is no history to learn from")
+          : null;
+      }
+      desk.decide({
+        ...{ kind: "requested", modelKey, fromVersion: servingVersion(desk, modelKey), numbers: {} },
+        ...{ requestId: task.id, reason, task: trainer === null ? task : null },
+        settles: desk.orders.get(modelKey)?.kind === "RETRAIN" ? ["order"] : [],
+      });
+      // Without a trainer of its own the worker hears of the outcome by the models topic.
+      return trainer === null ? null : await this.#trainHere(trainer, task, wish);
     } finally {
       this.#trainings--;
     }
+  }
+
+  async #trainHere(trainer: ModelTrainer, task: TrainingTask, { desk }: Wish): Promise<Decision | null> {
+    const { clock, metrics } = this.#parts;
+    const startedMs = clock.nowMs();
+    const court = this.#courtOf(desk, task.modelKey);
+    const [result] = await trainer.train([task], court.signal);
+    metrics.trained(result.outcome, (clock.nowMs() - startedMs) / 1000);
+    return result.outcome === "cancelled" ? null : verdictOn(result, { ...court, nowMs: clock.nowMs() });
   }
 
   #courtOf(desk: LaneDesk, modelKey: string): Court {
@@ -253,7 +264,8 @@ export class Retrainer {
   /** Does something about one model; no two at once. What is decided goes to the lane. */
   #run(desk: LaneDesk, modelKey: string, act: () => Promise<Decision | null>): void {
     this.#busy.add(modelKey);
-    const run = this.#attempt(modelKey, act)
+    this.#troubledUntilMs.delete(modelKey);
+    const run = this.#attempt(desk, modelKey, act)
       .then((decision) => {
         if (decision !== null) desk.decide(decision);
       })
@@ -265,34 +277,22 @@ export class Retrainer {
     this.#running.add(run);
   }
 
-  async #attempt(modelKey: string, act: () => Promise<Decision | null>): Promise<Decision | null> {
+  async #attempt(
+    desk: LaneDesk,
+    modelKey: string,
+    act: () => Promise<Decision | null>,
+  ): Promise<Decision | null> {
     try {
       return await act();
     } catch (error) {
-      this.#parts.metrics.failed();
-      this.#parts.logger.error({ modelKey, reason: reasonOf(error) }, "retraining failed");
+      if (this.#stopping.signal.aborted || desk.parts.lost.aborted) return null; // Cut short: nothing went wrong.
+      const { clock, metrics, logger } = this.#parts;
+      this.#troubledUntilMs.set(modelKey, clock.nowMs() + troubleMs);
+      metrics.failed();
+      logger.error({ modelKey, reason: reasonOf(error) }, "retraining failed");
       return null;
     }
   }
-}
-
-async function trainHere(
-  trainer: ModelTrainer,
-  task: TrainingTask,
-  signal: AbortSignal,
-): Promise<TrainingResult> {
-  const [result] = await trainer.train([task], signal);
-  return result;
-}
-
-function versionOf(desk: LaneDesk, modelKey: string): string | null {
-  const serving = desk.parts.shelf.of(modelKey);
-  return serving === undefined ? null : servingFacts(serving).version;
-}
-
-function givenUp(desk: LaneDesk, modelKey: string, isLost: boolean): Decision {
-  const reason = isLost ? "the worker that trained it is gone" : "no trainer has answered in time";
-  return { kind: "failed", modelKey, fromVersion: versionOf(desk, modelKey), reason, numbers: {} };
 }
 
 function reasonOf(error: unknown): string {

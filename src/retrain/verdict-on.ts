@@ -5,6 +5,7 @@ import type { Engine } from "../engine/engine.ts";
 import { avroCodec } from "../log/codec/avro.ts";
 import type { ModelRecord } from "../log/codec/schemas.generated.ts";
 import { encodeModel } from "../models/forecastnet/model-bytes.ts";
+import { naiveErrorOf } from "../models/scores.ts";
 import type { GatherHistories } from "./cohorts.ts";
 import type { Decision } from "./decision.ts";
 import { passGate } from "./gate/gate.ts";
@@ -13,7 +14,7 @@ import { toModelRecord } from "./requests/model-record.ts";
 import type { FinishedTraining } from "./requests/outcome-codec.ts";
 import type { Shelved } from "./shelf.ts";
 import { historiesOf } from "./task-for.ts";
-import type { TrainedModel } from "./training-task.ts";
+import type { History, TrainedModel } from "./training-task.ts";
 
 export interface Court {
   readonly desk: LaneDesk;
@@ -96,15 +97,29 @@ function recordOf(trained: TrainedModel, { court, champion, imported, numbers }:
       requestId: desk.parts.book.get(modelKey)?.life.requestId ?? null,
       trainedAtMs: nowMs,
     });
+  const validation =
+    imported === null ? record.validation : inUnitsOf(desk.parts.historyOf(modelKey), record);
   const { naiveMase = 0, naiveCrps = 0 } = numbers;
   // What a member gives up when it gets its own model is its cohort's, which is not its predecessor to go back to.
   const own = champion?.facts.modelKey === modelKey ? champion : undefined;
   return {
     ...record,
-    validation: { ...record.validation, baselineMase: naiveMase, baselineCrps: naiveCrps },
+    validation: { ...validation, baselineMase: naiveMase, baselineCrps: naiveCrps },
     previousVersion: own?.facts.version ?? null,
     previous: own === undefined ? null : encodeShelved(own),
   };
+}
+
+/** A model that learnt from another series is measured by the naive errors of the one that it serves. */
+function inUnitsOf(history: History | null, { validation }: ModelRecord): ModelRecord["validation"] {
+  if (history === null || history.channels !== validation.naiveErrors.length) return validation;
+  const { values, channels } = history;
+  const naiveErrors = Array.from({ length: channels }, (_, channel) => {
+    const own = values.filter((_, i) => i % channels === channel);
+    return naiveErrorOf(own, 0, own.length) ?? 1;
+  });
+  const crps = (validation.crps * meanOf(naiveErrors)) / meanOf(validation.naiveErrors);
+  return { ...validation, naiveErrors, crps };
 }
 
 function encodeShelved({ facts, model }: Shelved): Buffer {

@@ -3,6 +3,7 @@
 import { avroCodec } from "../log/codec/avro.ts";
 import { isCohortKey } from "../models/cohort.ts";
 import type { Clock } from "../runtime/clock.ts";
+import { isAtHome } from "./cohort-home.ts";
 import type { LaneDesk } from "./lane-desk.ts";
 import type { ModelDesk, ModelSummary, Order, OrderAnswer, OrderKind } from "./model-desk.ts";
 import { servingFacts } from "./shelf.ts";
@@ -18,8 +19,8 @@ const symbolByKind = {
 /** `desks` are those of the partitions that the worker owns at the moment. */
 export function createModelDesk(desks: () => readonly LaneDesk[], clock: Clock): ModelDesk {
   const deskOf = (modelKey: string) =>
-    desks().find(({ parts }) => parts.book.get(modelKey) !== undefined) ??
-    desks().find(({ parts }) => parts.shelf.get(modelKey) !== undefined);
+    desks().find(({ parts }) => isAtHome(modelKey, parts) && parts.book.get(modelKey) !== undefined) ??
+    desks().find(({ parts }) => isAtHome(modelKey, parts) && parts.shelf.get(modelKey) !== undefined);
   return {
     list: () => desks().flatMap(summaries).sort(worstFirst),
     show: (modelKey) => {

@@ -76,6 +76,17 @@ export class AvroWriter {
     this.writeLong(0);
   }
 
+  /** As bytes: Float32, little-endian. */
+  writeFloatsAsBytes(values: Float32Array): void {
+    const { length } = values;
+    this.writeLong(4 * length);
+    this.#reserve(4 * length);
+    const view = this.#view;
+    let position = this.#position;
+    for (let i = 0; i < length; i++, position += 4) view.setFloat32(position, values[i], true);
+    this.#position = position;
+  }
+
   writeArray<T>(items: readonly T[], write: (item: T) => void): void {
     if (items.length > 0) {
       this.writeLong(items.length);

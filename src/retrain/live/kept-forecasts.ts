@@ -119,27 +119,34 @@ export class KeptForecasts {
   /** The numbers of a row, [level][channel][step], as they are stored. */
   read(row: number, target: Float32Array): void {
     const { horizon, channels, levels } = this.shape;
-    const { quantiles, block } = this;
-    for (let l = 0, to = 0; l < levels; l++) {
-      for (let c = 0; c < channels; c++) {
-        let at = this.startOf(this.#origins[row] + 1) + row * this.cell + c * levels + l;
-        for (let h = 0; h < horizon; h++, at += block) {
-          if (at >= quantiles.length) at -= quantiles.length;
-          target[to++] = quantiles[at];
-        }
+    const { quantiles, block, cell } = this;
+    const outputs = channels * horizon;
+    let at = this.startOf(this.#origins[row] + 1) + row * cell;
+    for (let h = 0; h < horizon; h++, at += block) {
+      if (at >= quantiles.length) at -= quantiles.length;
+      for (let c = 0, i = at; c < channels; c++) {
+        for (let l = 0, to = c * horizon + h; l < levels; l++, to += outputs) target[to] = quantiles[i++];
       }
     }
   }
 
-  /** Writes one level of a row from arrays of [channel][step], less the base of each channel. */
-  write(row: number, level: number, values: ArrayLike<number>, base: ArrayLike<number>): void {
+  /** Writes a row: of every level, from lowest to highest, [channel][step] less the base of each channel. */
+  write(
+    row: number,
+    stated: readonly { readonly values: ArrayLike<number> }[],
+    base: ArrayLike<number>,
+  ): void {
     const { horizon, channels, levels } = this.shape;
-    const { quantiles, block } = this;
-    for (let c = 0, from = 0; c < channels; c++) {
-      let at = this.startOf(this.#origins[row] + 1) + row * this.cell + c * levels + level;
-      for (let h = 0; h < horizon; h++, at += block) {
-        if (at >= quantiles.length) at -= quantiles.length;
-        quantiles[at] = values[from++] - base[c];
+    const { quantiles, block, cell } = this;
+    const start = this.startOf(this.#origins[row] + 1) + row * cell;
+    for (let l = 0; l < levels; l++) {
+      const { values } = stated[l];
+      for (let c = 0, from = 0; c < channels; c++) {
+        let at = start + c * levels + l;
+        for (let h = 0; h < horizon; h++, at += block) {
+          if (at >= quantiles.length) at -= quantiles.length;
+          quantiles[at] = values[from++] - base[c];
+        }
       }
     }
   }

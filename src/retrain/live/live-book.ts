@@ -111,8 +111,8 @@ export class LiveBook {
     tenure.kept.load(place, originSlot, modelVersion === tenure.frame.version ? null : modelVersion);
     const outputs = channels * horizon;
     const noBase = new Array<number>(channels).fill(0); // It was taken off before they were stored.
-    for (let l = 0; l < levels.length; l++)
-      tenure.kept.write(place, l, quantiles.subarray(l * outputs, (l + 1) * outputs), noBase);
+    const stated = levels.map((_, l) => ({ values: quantiles.subarray(l * outputs, (l + 1) * outputs) }));
+    tenure.kept.write(place, stated, noBase);
     return true;
   }
 

@@ -3,9 +3,10 @@
 // The sums of a LiveState are those of `step-scores.ts` in their order, then the base of the tenure, one number per
 // channel, and at last the bound of its errors.
 
-import { avroCodec } from "../../log/codec/avro.ts";
-import type { KeptForecastRecord, LiveStateRecord, PhaseSymbol } from "../../log/codec/schemas.generated.ts";
-import type { Phase } from "../life.ts";
+import { singleObjectHeader } from "../../log/codec/avro.ts";
+import { AvroWriter } from "../../log/codec/avro-writer.ts";
+import { schemaVersions } from "../../log/codec/schemas.generated.ts";
+import type { LifeFacts, Phase } from "../life.ts";
 import type { SeriesLive } from "./series-live.ts";
 import { keptKey, liveKey } from "./state-keys.ts";
 import type { Tenure } from "./tenure.ts";
@@ -16,139 +17,121 @@ export interface LiveRecord {
   readonly value: Buffer | null;
 }
 
-const stateCodec = avroCodec("LiveState");
-const keptCodec = avroCodec("KeptForecast");
+const stateHeader = headerOf("LiveState");
+const keptHeader = headerOf("KeptForecast");
+// One for all records: writing is synchronous, and what was written is left alone.
+const writer = new AvroWriter();
 
-const symbolByPhase: Readonly<Record<Phase, PhaseSymbol>> = {
-  cold: "COLD",
-  training: "TRAINING",
-  champion: "CHAMPION",
-  drifting: "DRIFTING",
-};
+/** In the order of their symbols in LiveState.avsc. */
+const phases: readonly Phase[] = ["cold", "training", "champion", "drifting"];
 
 /** Appends what changed since the last call. */
 export function takeRecords(live: SeriesLive, records: LiveRecord[]): void {
   const { seriesId, tenure } = live;
   const { isStateChanged, places } = live.takeChanges();
   for (const place of places) {
-    const record = tenure === null ? null : toKeptRecord(seriesId, tenure, place);
-    records.push({ key: keptKey(seriesId, place), value: record && keptCodec.encode(record) });
+    const value = tenure === null ? null : writeKept(seriesId, tenure, place);
+    records.push({ key: keptKey(seriesId, place), value });
   }
-  if (isStateChanged) records.push({ key: liveKey(seriesId), value: stateCodec.encode(toStateRecord(live)) });
+  if (isStateChanged) records.push({ key: liveKey(seriesId), value: writeState(live) });
 }
 
-/**
- * Numbers on their way into a record, in memory that is used again for the next one of the same length: an array of its
- * own for every record keeps the collector busy.
- */
-class Outbox<T extends Float32Array | Float64Array> {
-  readonly #make: (length: number) => T;
-  readonly #byLength = new Map<number, { readonly numbers: T; readonly bytes: Buffer }>();
-
-  constructor(make: (length: number) => T) {
-    this.#make = make;
-  }
-
-  of(length: number): { readonly numbers: T; readonly bytes: Buffer } {
-    let memory = this.#byLength.get(length);
-    if (memory === undefined) {
-      const numbers = this.#make(length);
-      memory = { numbers, bytes: Buffer.from(numbers.buffer) };
-      this.#byLength.set(length, memory);
-    }
-    return memory;
-  }
-}
-
-const quantilesOut = new Outbox((length) => new Float32Array(length));
-const sumsOut = new Outbox((length) => new Float64Array(length));
-const calibrationOut = new Outbox((length) => new Float32Array(length));
-
-/** Null when nothing is kept at the place. Valid until the next record is made. */
-function toKeptRecord(
-  seriesId: string,
-  { kept, frame, rolling }: Tenure,
-  place: number,
-): KeptForecastRecord | null {
+/** Field by field in the order of KeptForecast.avsc; a test holds it against avsc. Null when nothing is kept there. */
+function writeKept(seriesId: string, { kept, frame, rolling }: Tenure, place: number): Buffer | null {
   const originSlot = kept.originOf(place);
   if (!Number.isFinite(originSlot)) return null;
-  const { version, horizon, channels } = frame;
+  const { horizon, channels } = frame;
   const { levels } = rolling.rule;
-  const { numbers, bytes } = quantilesOut.of(levels.length * channels * horizon);
-  kept.read(place, numbers);
-  return {
-    seriesId,
-    originSlot,
-    modelVersion: kept.strangerAt(place) ?? version,
-    channels,
-    horizon,
-    levels,
-    quantiles: bytes,
-  };
+  writer.begin(keptHeader);
+  writer.writeString(seriesId);
+  writer.writeLong(originSlot);
+  writer.writeString(kept.strangerAt(place) ?? frame.version);
+  writer.writeLong(channels);
+  writer.writeLong(horizon);
+  writer.writeDoubles(levels);
+  const quantiles = rowOf(levels.length * channels * horizon);
+  kept.read(place, quantiles);
+  writer.writeFloatsAsBytes(quantiles);
+  return writer.end();
 }
 
-/** Field by field, for speed: spreading an object is slow. Valid until the next record is made. */
-function toStateRecord({ seriesId, tenure, life }: SeriesLive): LiveStateRecord {
-  const { probation } = life;
-  const fields = tenure === null ? noTenure : tenureFields(tenure);
-  return {
-    seriesId,
-    modelVersion: fields.modelVersion,
-    naiveErrors: fields.naiveErrors,
-    levels: fields.levels,
-    horizon: fields.horizon,
-    newestSlot: fields.newestSlot,
-    scoredSlots: fields.scoredSlots,
-    sums: fields.sums,
-    learntSteps: fields.learntSteps,
-    calibration: fields.calibration,
-    phase: symbolByPhase[life.phase],
-    phaseSince: life.sinceMs,
-    restsUntil: life.restsUntilMs,
-    driftSince: life.driftSinceMs,
-    requestId: life.requestId,
-    probation: probation && { predecessorMase: probation.predecessorMase, since: probation.sinceMs },
-    verdict: life.verdict,
-  };
+/** As `writeKept`, in the order of LiveState.avsc. */
+function writeState({ seriesId, tenure, life }: SeriesLive): Buffer {
+  writer.begin(stateHeader);
+  writer.writeString(seriesId);
+  if (tenure === null) writeNoTenure();
+  else writeTenure(tenure);
+  writeLife(life);
+  return writer.end();
 }
 
-type TenureFields = Pick<
-  LiveStateRecord,
-  | "modelVersion"
-  | "naiveErrors"
-  | "levels"
-  | "horizon"
-  | "newestSlot"
-  | "scoredSlots"
-  | "sums"
-  | "learntSteps"
-  | "calibration"
->;
-
-const empty = Buffer.alloc(0);
-
-const noTenure: TenureFields = {
-  ...{ modelVersion: "", naiveErrors: [], levels: [], horizon: 0, newestSlot: 0, scoredSlots: 0 },
-  ...{ sums: empty, learntSteps: 0, calibration: empty },
-};
-
-function tenureFields({ frame, rolling, calibrator }: Tenure): TenureFields {
+function writeTenure({ frame, rolling, calibrator }: Tenure): void {
   const { sums, scoredSlots, rule } = rolling;
-  const { numbers, bytes } = sumsOut.of(sums.length + frame.channels + 1);
-  numbers.set(sums);
-  for (let c = 0; c < frame.channels; c++) numbers[sums.length + c] = frame.base[c];
-  numbers[sums.length + frame.channels] = frame.errorCap;
-  const calibration = calibrationOut.of(calibrator?.state.length ?? 0);
-  if (calibrator !== null) calibration.numbers.set(calibrator.state);
-  return {
-    modelVersion: frame.version,
-    naiveErrors: frame.naiveErrors,
-    levels: rule.levels,
-    horizon: frame.horizon,
-    newestSlot: scoredSlots === 0 ? 0 : rolling.newestSlot,
-    scoredSlots,
-    sums: bytes,
-    learntSteps: calibrator?.learntSteps ?? 0,
-    calibration: calibration.bytes,
-  };
+  const { base, errorCap } = frame;
+  writer.writeString(frame.version);
+  writer.writeDoubles(frame.naiveErrors);
+  writer.writeDoubles(rule.levels);
+  writer.writeLong(frame.horizon);
+  writer.writeLong(scoredSlots === 0 ? 0 : rolling.newestSlot);
+  writer.writeLong(scoredSlots);
+  writer.writeLong(8 * (sums.length + base.length + 1));
+  for (let i = 0; i < sums.length; i++) writer.writeDouble(sums[i]);
+  for (let c = 0; c < base.length; c++) writer.writeDouble(base[c]);
+  writer.writeDouble(errorCap);
+  writer.writeLong(calibrator?.learntSteps ?? 0);
+  writer.writeFloatsAsBytes(calibrator?.state ?? noFloats);
+}
+
+const noFloats = new Float32Array(0);
+
+function writeNoTenure(): void {
+  writer.writeString("");
+  writer.writeDoubles([]);
+  writer.writeDoubles([]);
+  // Horizon, newest slot, scored slots, bytes of sums, learnt steps, bytes of calibration.
+  for (let field = 0; field < 6; field++) writer.writeLong(0);
+}
+
+function writeLife({
+  phase,
+  sinceMs,
+  restsUntilMs,
+  driftSinceMs,
+  requestId,
+  probation,
+  verdict,
+}: LifeFacts): void {
+  writer.writeLong(phases.indexOf(phase));
+  writer.writeLong(sinceMs);
+  writer.writeLong(restsUntilMs);
+  if (isThere(driftSinceMs)) writer.writeLong(driftSinceMs);
+  if (isThere(requestId)) writer.writeString(requestId);
+  if (isThere(probation)) {
+    if (isThere(probation.predecessorMase)) writer.writeDouble(probation.predecessorMase);
+    writer.writeLong(probation.sinceMs);
+  }
+  if (isThere(verdict)) writer.writeString(verdict);
+}
+
+/** Writes the branch of a union of null and one more. */
+function isThere<T>(value: T | null): value is T {
+  writer.writeLong(value === null ? 0 : 1);
+  return value !== null;
+}
+
+const rowByLength = new Map<number, Float32Array>();
+
+/** Memory that is used again for the next row of the same length: one of its own for each keeps the collector busy. */
+function rowOf(length: number): Float32Array {
+  let row = rowByLength.get(length);
+  if (row === undefined) {
+    row = new Float32Array(length);
+    rowByLength.set(length, row);
+  }
+  return row;
+}
+
+function headerOf(name: "LiveState" | "KeptForecast"): Buffer {
+  const versions = schemaVersions[name];
+  return singleObjectHeader(versions[versions.length - 1]);
 }

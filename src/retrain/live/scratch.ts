@@ -14,15 +14,12 @@ export class Scratch {
   readonly rule: ScoreRule;
   readonly tally: Tally;
   readonly replacedTally: Tally;
-  /** One number per level. */
-  readonly stated: Float32Array;
   readonly #byOutputs = new Map<number, OutputScratch>();
 
   constructor(rule: ScoreRule) {
     this.rule = rule;
     this.tally = new Tally(rule);
     this.replacedTally = new Tally(rule);
-    this.stated = new Float32Array(rule.levels.length);
   }
 
   /** `outputs`: channels × horizon, of which a fleet has few different ones. */

@@ -64,17 +64,16 @@ export class Tenure {
     if (values.length !== this.frame.channels) return 0;
     const { tally, replacedTally } = this.#scratch;
     if (replaced === null) {
-      const steps = this.#add(tally, slot, values);
+      const steps = this.#add(tally, slot, values, this.calibrator);
       if (steps === 0) return 0;
-      if (this.calibrator !== null) this.#learn(this.calibrator, slot, values);
       this.rolling.add(tally.sums, slot);
       return steps;
     }
     // Sent twice: taking it out and putting it back would only leave a rounding error.
     if (values.every((value, c) => value === replaced[c])) return 0;
-    const steps = this.#add(tally, slot, values);
+    const steps = this.#add(tally, slot, values, null);
     if (steps === 0) return 0;
-    this.#add(replacedTally, slot, replaced);
+    this.#add(replacedTally, slot, replaced, null);
     this.rolling.replace(replacedTally.sums, tally.sums, slot);
     return steps;
   }
@@ -107,11 +106,16 @@ export class Tenure {
   /** Keeps the quantiles as stated. `stranger`: the version of a forecast that does not count. */
   keep(originSlot: number, stated: readonly Quantile[], stranger: string | null): void {
     const row = this.kept.keep(originSlot, stranger);
-    if (row < 0) return;
-    for (let l = 0; l < stated.length; l++) this.kept.write(row, l, stated[l].values, this.frame.base);
+    if (row >= 0) this.kept.write(row, stated, this.frame.base);
   }
 
-  #add(tally: Scratch["tally"], slot: number, values: readonly number[]): number {
+  /** `calibrator`: learns from the slot on the way; null when there is nothing to be learnt. */
+  #add(
+    tally: Scratch["tally"],
+    slot: number,
+    values: readonly number[],
+    calibrator: Calibrator | null,
+  ): number {
     const { kept } = this;
     const { horizon, channels, naiveErrors, base, errorCap } = this.frame;
     const { quantiles, cell } = kept;
@@ -122,34 +126,16 @@ export class Tenure {
     for (let row = 0; row < kept.rows; row++) {
       const lead = slot - kept.originOf(row);
       if (lead < 1 || lead > horizon || (kept.hasStrangers && kept.strangerAt(row) !== null)) continue;
-      for (let c = 0; c < channels; c++) {
-        const at = start + row * cell + c * levels;
-        tally.addChannel(quantiles, at, relativeTo(base[c], values[c]), naiveErrors[c]);
+      for (let c = 0, at = start + row * cell; c < channels; c++, at += levels) {
+        const actual = relativeTo(base[c], values[c]);
+        tally.addChannel(quantiles, at, actual, naiveErrors[c]);
+        calibrator?.learn(c * horizon + lead - 1, actual, quantiles, at);
       }
       tally.endStep();
       steps++;
     }
     if (steps > 0) tally.end(errorCap);
     return steps;
-  }
-
-  #learn(calibrator: Calibrator, slot: number, values: readonly number[]): void {
-    const { kept } = this;
-    const { horizon, channels, base } = this.frame;
-    const { quantiles, cell } = kept;
-    const { levels } = kept.shape;
-    const start = kept.startOf(slot);
-    const { stated } = this.#scratch;
-    for (let row = 0; row < kept.rows; row++) {
-      const lead = slot - kept.originOf(row);
-      if (lead < 1 || lead > horizon || (kept.hasStrangers && kept.strangerAt(row) !== null)) continue;
-      for (let c = 0; c < channels; c++) {
-        const output = c * horizon + lead - 1;
-        const at = start + row * cell + c * levels;
-        for (let l = 0; l < levels; l++) stated[l] = quantiles[at + l];
-        calibrator.learn(output, relativeTo(base[c], values[c]), stated);
-      }
-    }
   }
 }
 

@@ -18,8 +18,10 @@ function keepAll(kept: KeptForecasts, origins: readonly number[]): void {
     if (row < 0) continue;
     const outputs = kept.shape.horizon * kept.shape.channels;
     const raised = numbersOf(kept, origin).map((number) => number + 512);
-    for (let l = 0; l < kept.shape.levels; l++)
-      kept.write(row, l, raised.subarray(l * outputs, (l + 1) * outputs), [512, 512]);
+    const stated = Array.from({ length: kept.shape.levels }, (_, l) => ({
+      values: raised.subarray(l * outputs, (l + 1) * outputs),
+    }));
+    kept.write(row, stated, [512, 512]);
   }
 }
 
