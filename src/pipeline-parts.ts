@@ -60,7 +60,7 @@ export async function buildPipelineParts(
     },
     registry,
     stateTopic: topics.state,
-    topics: { ...topics, eventPartitions: found.eventPartitions },
+    topics: { ...topics, ...found },
     partitions: found.partitions,
     levels: output.levels,
     live: {

@@ -29,6 +29,9 @@ export interface CheckedTopics extends TrainerTopics {
   /** The number of partitions to own: the largest count among the inputs. */
   readonly partitions: number;
   readonly forecastPartitions: number;
+  /** The largest record that the models topic takes, and the training topic. */
+  readonly modelBytes: number;
+  readonly trainingBytes: number;
 }
 
 type FactsByTopic = ReadonlyMap<string, TopicFacts>;
@@ -48,7 +51,11 @@ export async function checkTopics(log: Log, names: TopicNames, mayCreate: boolea
   const absent = ours.filter(({ topic }) => !found.has(topic)).map(describeMissing);
   const unfit = unfitOf(ours, found, names.inputs.join(", "));
   refuse(absent.length > 0 ? "TOPIC_MISSING" : "TOPIC_UNFIT", [...absent, ...unfit]);
-  return { partitions, forecastPartitions: widthOf(found, names.forecasts), ...widths(found, names) };
+  const mostBytes = (topic: string) => found.get(topic)?.maxMessageBytes ?? 0;
+  return {
+    ...{ partitions, forecastPartitions: widthOf(found, names.forecasts), ...widths(found, names) },
+    ...{ modelBytes: mostBytes(names.models), trainingBytes: mostBytes(names.training) },
+  };
 }
 
 /**

@@ -25,6 +25,7 @@ import { encodeRequest } from "./requests/request-codec.ts";
 import type { RetrainRules } from "./rules.ts";
 import type { ModelShelf } from "./shelf.ts";
 import type { History } from "./training-task.ts";
+import { type TopicLimits, withinLimits } from "./within-limits.ts";
 
 /** Where a series is on its grid. */
 export interface SeriesTimes {
@@ -49,7 +50,7 @@ export interface LaneDeskParts {
   readonly historyOf: (seriesId: string) => History | null;
   /** Reads the record of a model from its topic. */
   readonly readRecord: (modelKey: string) => Promise<ModelRecord | null>;
-  readonly topics: {
+  readonly topics: TopicLimits & {
     readonly models: string;
     readonly events: string;
     readonly eventPartitions: number;
@@ -137,7 +138,9 @@ export class LaneDesk {
     return records;
   }
 
-  #enactOne(decision: Decision): readonly Outgoing[] {
+  #enactOne(decided: Decision): readonly Outgoing[] {
+    const decision = withinLimits(decided, this.parts.topics);
+    if (typeof decision === "string") return this.#enactRefusal(decided, decision);
     const { modelKey, kind, fromVersion, reason, numbers } = decision;
     const { shelf, clock, logger, metrics, book, topics } = this.parts;
     const present = this.#servingVersion(modelKey);

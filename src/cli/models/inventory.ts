@@ -4,6 +4,8 @@
 import { avroCodec } from "../../log/codec/avro.ts";
 import type { ModelOrderRecord, ModelRecord } from "../../log/codec/schemas.generated.ts";
 import type { Log, StoredBatch } from "../../log/log.ts";
+import { cohortName, isCohortKey } from "../../models/cohort.ts";
+import { homeOf } from "../../retrain/cohort-home.ts";
 import { readModelKey } from "../../retrain/requests/model-keys.ts";
 import { ForecastnetError } from "../../runtime/errors.ts";
 import { type LiveFacts, readLiveFacts } from "./live-facts.ts";
@@ -64,8 +66,10 @@ function joinEntry(modelKey: string, models: ModelsRead, states: StatesRead): En
   const series = states.seriesById.get(modelKey);
   const places = models.placesByKey.get(modelKey) ?? new Map<number, Place>();
   const serving = [...places.keys()].filter((at) => places.get(at)?.model !== null);
-  // A series lives where its state is. A cohort without any is found by its model, which lies in many partitions.
-  const partition = series?.partition ?? (serving.length > 0 ? Math.min(...serving) : null);
+  // A model lives where its state is. Without any, it is where it serves; a cohort's, which lies in all partitions, at home.
+  const home = isCohortKey(modelKey) ? homeOf(cohortName(modelKey), serving.length) : -1;
+  const [lowest = null] = serving.sort((a, b) => a - b);
+  const partition = series?.partition ?? (serving.includes(home) ? home : lowest);
   if (partition === null) return null;
   const place = places.get(partition);
   const found = place?.model ?? null;

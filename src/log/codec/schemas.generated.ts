@@ -156,7 +156,7 @@ export interface LiveStateRecord {
   readonly phase: PhaseSymbol;
   /** Since when. */
   readonly phaseSince: number;
-  /** No training before this time. */
+  /** No training before the series has come to this time; for a cohort, before this time of day. */
   readonly restsUntil: number;
   /** Event time since when the series is no longer the one its model learnt; null while nothing says so. */
   readonly driftSince: null | number;
@@ -824,7 +824,7 @@ export const schemaVersions: Readonly<Record<RecordName, readonly AvroSchema[]>>
             "logicalType": "timestamp-millis"
           },
           "default": 0,
-          "doc": "No training before this time."
+          "doc": "No training before the series has come to this time; for a cohort, before this time of day."
         },
         {
           "name": "driftSince",

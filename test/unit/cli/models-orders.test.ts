@@ -150,9 +150,9 @@ test("an earlier order that still waits is replaced, and that is said", async (t
   assert.match((await fleet.run(["retrain", "pump", "--no-wait"])).out, /^asked to retrain/);
 });
 
-test("a cohort hears of it where its state lies, or else in the lowest partition with its model", async (t) => {
+test("a cohort hears of it where its state lies, or else at its home", async (t) => {
   const fleet = await openFleet(t);
-  for (const partition of [1, 2]) await fleet.putModel(partition, { key: "cohort:a" });
+  for (const partition of [0, 1, 2]) await fleet.putModel(partition, { key: "cohort:a" });
   for (const partition of [0, 1, 2]) await fleet.putModel(partition, { key: "cohort:b" });
   await fleet.putSeries(2, "cohort:b");
   for (const [key, expected] of [

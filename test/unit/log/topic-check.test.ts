@@ -35,6 +35,7 @@ describe("a worker's topics", () => {
       forecastPartitions: 5,
       deadLetterPartitions: 5,
       eventPartitions: 5,
+      ...{ modelBytes: 16 * 2 ** 20, trainingBytes: 16 * 2 ** 20 },
       trainingPartitions: 5,
     });
     const { inputs: _, ...ours } = names;
@@ -66,6 +67,7 @@ describe("a worker's topics", () => {
       forecastPartitions: 1,
       deadLetterPartitions: 9,
       eventPartitions: 2,
+      ...{ modelBytes: 6_000_000, trainingBytes: 6_000_000 },
       trainingPartitions: 5,
     });
   });

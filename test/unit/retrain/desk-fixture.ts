@@ -14,6 +14,7 @@ import type { LifeFacts } from "../../../src/retrain/life.ts";
 import type { LiveBook } from "../../../src/retrain/live/live-book.ts";
 import type { RetrainRules } from "../../../src/retrain/rules.ts";
 import type { History } from "../../../src/retrain/training-task.ts";
+import type { TopicLimits } from "../../../src/retrain/within-limits.ts";
 import type { Logger } from "../../../src/runtime/logging.ts";
 import type { RetrainMetrics } from "../../../src/runtime/metric-groups.ts";
 import { modelRecord } from "../../rig/model-record.ts";
@@ -53,6 +54,7 @@ export interface DeskOptions {
   readonly settings?: (seriesId: string) => Partial<SeriesSettings>;
   readonly rules?: Partial<RetrainRules>;
   readonly readRecord?: LaneDeskParts["readRecord"];
+  readonly limits?: Partial<TopicLimits>;
   /** Read when asked, so that a test may move it. */
   readonly now?: { ms: number };
   readonly counts?: Counts;
@@ -83,7 +85,10 @@ export class DeskFixture {
       timesOf: (seriesId) => this.times.get(seriesId) ?? null,
       historyOf: (seriesId) => this.histories.get(seriesId) ?? null,
       readRecord: options.readRecord ?? (async () => null),
-      topics: { models: "models", events: "events", eventPartitions: 2, training: "training" },
+      topics: {
+        ...{ models: "models", events: "events", eventPartitions: 2, training: "training" },
+        ...{ modelBytes: 16 * 2 ** 20, trainingBytes: 16 * 2 ** 20, ...options.limits },
+      },
       ...{ clock: { nowMs: () => now.ms }, logger: this.#logger(), metrics: counts },
     });
   }
