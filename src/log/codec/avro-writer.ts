@@ -76,6 +76,24 @@ export class AvroWriter {
     this.writeLong(0);
   }
 
+  /** Bytes that are an encoded value already. */
+  writeEncoded(bytes: Uint8Array): void {
+    this.#reserve(bytes.length);
+    this.#slab.set(bytes, this.#position);
+    this.#position += bytes.length;
+  }
+
+  /** As bytes: Float64, little-endian. */
+  writeDoublesAsBytes(values: Float64Array): void {
+    const { length } = values;
+    this.writeLong(8 * length);
+    this.#reserve(8 * length);
+    const view = this.#view;
+    let position = this.#position;
+    for (let i = 0; i < length; i++, position += 8) view.setFloat64(position, values[i], true);
+    this.#position = position;
+  }
+
   /** As bytes: Float32, little-endian. */
   writeFloatsAsBytes(values: Float32Array): void {
     const { length } = values;

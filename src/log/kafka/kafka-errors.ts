@@ -50,6 +50,12 @@ const passingNames = new Set([
   "KafkaJSLockTimeout",
 ]);
 
+/** The client trips over itself when its metadata is refreshed between two of its own questions; that passes. */
+export function toPassing(error: unknown): unknown {
+  if (!someCause(error, (failure) => failure instanceof TypeError)) return error;
+  return Object.assign(new Error(reasonOf(error), { cause: error }), { retriable: true });
+}
+
 /** The producer's transactional id now belongs to another process. */
 export function isFenced(error: unknown): boolean {
   return someCause(error, (failure) => fencedCodes.has(failure.code));

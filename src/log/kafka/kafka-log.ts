@@ -14,7 +14,7 @@ import type { Clock } from "../../runtime/clock.ts";
 import { ForecastnetError } from "../../runtime/errors.ts";
 import type { Logger } from "../../runtime/logging.ts";
 import type { Lane, Log, Membership, StoredBatch, Subscription, TopicFacts, TopicSpec } from "../log.ts";
-import { isPassing, reasonOf } from "./kafka-errors.ts";
+import { isPassing, reasonOf, toPassing } from "./kafka-errors.ts";
 import { KafkaMembership } from "./kafka-membership.ts";
 import { KafkaReads } from "./kafka-reads.ts";
 import { cutRequests } from "./produce-requests.ts";
@@ -172,9 +172,15 @@ class KafkaLog implements Log {
   }
 
   async #startOffset(topic: string, partition: number, start: "earliest" | "latest"): Promise<number> {
-    const offsets = await this.#admin.fetchTopicOffsets(topic);
-    const found = offsets.find((entry) => entry.partition === partition);
-    return Number(start === "earliest" ? found?.low : found?.high);
+    try {
+      const offsets = await this.#admin.fetchTopicOffsets(topic);
+      const found = offsets.find((entry) => entry.partition === partition);
+      if (found === undefined)
+        throw new TypeError(`the client has no offset of partition ${partition} of ${topic}`);
+      return Number(start === "earliest" ? found.low : found.high);
+    } catch (error) {
+      throw toPassing(error);
+    }
   }
 
   /** Remembered for good: a topic's limits are read again when the worker restarts. */

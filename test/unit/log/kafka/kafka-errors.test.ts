@@ -7,6 +7,7 @@ import {
   isPassing,
   isTooLarge,
   reasonOf,
+  toPassing,
 } from "../../../../src/log/kafka/kafka-errors.ts";
 
 const { KafkaJSConnectionError, KafkaJSNumberOfRetriesExceeded, KafkaJSProtocolError } = kafkajs;
@@ -61,4 +62,14 @@ test("a position that retention has passed is told from the rest", () => {
 
 test("the reason is the message, or the thing thrown as text", () => {
   assert.deepEqual([reasonOf(new Error("why")), reasonOf(7)], ["why", "7"]);
+});
+
+test("a mistake of the client's own passes; anything else stays what it is", () => {
+  const mistake = new TypeError("Cannot destructure property 'partitions' of 'low.pop(...)'");
+  for (const error of [mistake, inOurWords(mistake)]) {
+    assert.equal(isPassing(error), false);
+    assert.equal(isPassing(toPassing(error)), true);
+    assert.equal(reasonOf(toPassing(error)), error.message);
+  }
+  assert.equal(toPassing(epoch), epoch);
 });
