@@ -11,6 +11,7 @@
 // docs/calibration.md says why, and what it reaches.
 
 import { type CalibratedLevels, calibratedLevels } from "./calibrated-levels.ts";
+import { Hindsight } from "./hindsight.ts";
 import { type LevelMoves, levelMoves } from "./level-moves.ts";
 
 export interface CalibratorShape {
@@ -41,14 +42,17 @@ const largest = 3.4e38;
 
 const reachByHorizon = new Map<number, Float64Array>();
 
-/** Used by all calibrators by turns; grows to the largest. */
+/** Of one correction; used by all calibrators by turns, and as long as the largest needs it. */
 interface CorrectionScratch {
+  /** [level][output] */
   readonly sums: Float64Array;
-  /** One per output, 0 or 1. */
+  /** One per output. */
+  readonly centres: Float64Array;
+  /** One per output, 0 or 1: the median is the centre, and no level has passed another. */
   readonly isAscending: Uint8Array;
 }
 
-let scratch: CorrectionScratch = { sums: new Float64Array(0), isAscending: new Uint8Array(0) };
+let scratch = scratchOf(0);
 
 export class Calibrator {
   /** [level][output] δ, with the peaks in the row of the median or in one more row; then u of each channel. */
@@ -56,6 +60,7 @@ export class Calibrator {
   #learntSteps = 0;
   readonly #levels: CalibratedLevels;
   readonly #moves: LevelMoves;
+  readonly #channels: number;
   readonly #horizon: number;
   readonly #scale: ArrayLike<number>;
   readonly #outputs: number;
@@ -67,6 +72,7 @@ export class Calibrator {
   constructor({ levels, channels, horizon, scale }: CalibratorShape) {
     this.#levels = calibratedLevels(levels);
     this.#moves = levelMoves(this.#levels);
+    this.#channels = channels;
     this.#horizon = horizon;
     this.#scale = scale;
     this.#outputs = channels * horizon;
@@ -98,45 +104,73 @@ export class Calibrator {
   correct(raw: readonly ArrayLike<number>[], target: Float32Array): void {
     const { median, hasCentre } = this.#levels;
     const outputs = this.#outputs;
-    const { sums, isAscending } = this.#addUp(raw);
+    const work = reserve(raw.length * outputs);
+    const { sums, centres, isAscending } = work;
+    this.#addUp(raw, work);
     for (let o = 0; o < outputs; o++) {
-      const centre = isAscending[o] === 1 ? sums[median * outputs + o] : this.#order(sums, raw, o);
-      if (hasCentre) this.#coverPeak(sums, o, centre);
+      if (isAscending[o] === 1) centres[o] = sums[median * outputs + o];
+      else this.#order(raw, work, o);
+      if (hasCentre) this.#coverPeak(work, o);
     }
     for (let i = 0; i < target.length; i++) target[i] = clamped(sums[i]);
   }
 
-  /** Takes in what was observed where the quantiles from `at` on had been stated; once per forecast and step. */
-  learn(output: number, actual: number, stated: Float32Array, at = 0): void {
-    if (!Number.isFinite(actual)) throw new RangeError(`there is nothing to learn from ${actual}`);
+  /** Takes in what was observed at one output where these quantiles had been stated; once per forecast and step. */
+  learn(output: number, actual: number, stated: Float32Array): void {
+    const channel = Math.floor(output / this.#horizon);
+    const hindsight = new Hindsight();
+    hindsight.begin(stated, 1);
+    hindsight.push(output - channel * this.#horizon, 0);
+    hindsight.actuals[0] = actual;
+    this.#learnChannel(hindsight, channel, 0);
+    this.#learntSteps++;
+  }
+
+  /** The same for all forecasts of a slot, one after the other, and all channels. */
+  learnSlot(hindsight: Hindsight): void {
+    for (let c = 0; c < this.#channels; c++) this.#learnChannel(hindsight, c, c);
+    this.#learntSteps += hindsight.count * this.#channels;
+  }
+
+  /** `place`: of the channel, among those in hindsight. */
+  #learnChannel(
+    { count, quantiles, steps, starts, actuals }: Hindsight,
+    channel: number,
+    place: number,
+  ): void {
     const { state } = this;
     const { median, levels } = this.#levels;
     const { moves, neighbours } = this.#moves;
-    const horizon = this.#horizon;
     const outputs = this.#outputs;
-    const y = bounded(actual);
-    const channel = output < horizon ? 0 : Math.floor(output / horizon);
-    const error = y - this.#centreOf(stated, at);
-    this.#learntSteps++;
-    const step = this.#follow(channel, Math.abs(error)) * this.#reach[output - channel * horizon];
-    const start = this.#moves.startOf(y, stated, at);
-    for (let l = 0, place = output; l < levels.length; l++, place += outputs) {
-      const neighbour = neighbours[start + l];
-      if (l === median || (neighbour >= 0 && stated[at + neighbour] === stated[at + l])) continue;
-      state[place] = clamped(state[place] + step * moves[start + l]);
+    const size = levels.length;
+    if (!Number.isFinite(actuals[place]))
+      throw new RangeError(`there is nothing to learn from ${actuals[place]}`);
+    const y = bounded(actuals[place]);
+    for (let i = 0; i < count; i++) {
+      const at = starts[i] + place * size;
+      const output = channel * this.#horizon + steps[i];
+      const error = y - this.#centreOf(quantiles, at);
+      // Channels are learnt one by one, but counted as they came: side by side.
+      const lessons = this.#learntSteps + i * this.#channels + place + 1;
+      const step = this.#follow(channel, Math.abs(error), lessons) * this.#reach[steps[i]];
+      const start = this.#moves.startOf(y, quantiles, at);
+      for (let l = 0, o = output; l < size; l++, o += outputs) {
+        const neighbour = neighbours[start + l];
+        if (l === median || (neighbour >= 0 && quantiles[at + neighbour] === quantiles[at + l])) continue;
+        state[o] = clamped(state[o] + step * moves[start + l]);
+      }
+      const peakAt = this.#peaksAt + output;
+      const peak = state[peakAt];
+      const isOutside = y < quantiles[at] || y > quantiles[at + size - 1];
+      state[peakAt] = isOutside && Math.abs(error) > Math.abs(peak) ? clamped(error) : peak * fading;
     }
-    const peakAt = this.#peaksAt + output;
-    const peak = state[peakAt];
-    const isOutside = y < stated[at] || y > stated[at + levels.length - 1];
-    state[peakAt] = isOutside && Math.abs(error) > Math.abs(peak) ? clamped(error) : peak * fading;
   }
 
   /** The raw quantiles moved by δ, [level][output], level after level since that is how both lie in memory. */
-  #addUp(raw: readonly ArrayLike<number>[]): CorrectionScratch {
+  #addUp(raw: readonly ArrayLike<number>[], { sums, isAscending }: CorrectionScratch): void {
     const { state } = this;
     const { median } = this.#levels;
     const outputs = this.#outputs;
-    const { sums, isAscending } = reserve(raw.length * outputs);
     // Without a median the centre is not among the quantiles, and to ascend says too little.
     isAscending.fill(median < 0 ? 0 : 1, 0, outputs);
     for (let l = 0, i = 0; l < raw.length; l++) {
@@ -146,21 +180,20 @@ export class Calibrator {
         if (l > 0 && !(sums[i] >= sums[i - outputs])) isAscending[o] = 0;
       }
     }
-    return { sums, isAscending };
   }
 
   /**
-   * Puts the quantiles of an output in order, and tells their centre. An outer level pushes the inner ones of its side
+   * Puts the quantiles of an output in order, and finds their centre. An outer level pushes the inner ones of its side
    * along, and the median itself where it is plainly out of place; otherwise the median stays as forecast.
    */
-  #order(sums: Float64Array, raw: readonly ArrayLike<number>[], o: number): number {
+  #order(raw: readonly ArrayLike<number>[], { sums, centres }: CorrectionScratch, o: number): void {
     const { below, above, median, hasCentre, levels } = this.#levels;
     const n = this.#outputs;
     const end = levels.length * n + o;
     const firstAbove = above * n + o;
     for (let i = n + o; i < below * n; i += n) sums[i] = Math.max(sums[i], sums[i - n]);
     for (let i = end - 2 * n; i >= firstAbove; i -= n) sums[i] = Math.min(sums[i], sums[i + n]);
-    if (!hasCentre) return 0;
+    if (!hasCentre) return;
     const low = below > 0 ? sums[(below - 1) * n + o] : Number.NEGATIVE_INFINITY;
     const high = firstAbove < end ? sums[firstAbove] : Number.POSITIVE_INFINITY;
     const forecast = median < 0 ? (raw[below - 1][o] + raw[above][o]) / 2 : raw[median][o];
@@ -168,16 +201,17 @@ export class Calibrator {
     for (let i = o; i < below * n; i += n) sums[i] = Math.min(sums[i], centre);
     for (let i = firstAbove; i < end; i += n) sums[i] = Math.max(sums[i], centre);
     if (median >= 0) sums[median * n + o] = centre;
-    return centre;
+    centres[o] = centre;
   }
 
   /** Stretches the side of an output on which its peak lies until the outermost level covers it. */
-  #coverPeak(sums: Float64Array, o: number, centre: number): void {
+  #coverPeak({ sums, centres }: CorrectionScratch, o: number): void {
     const { levels, below, above } = this.#levels;
     const n = this.#outputs;
     const peak = this.state[this.#peaksAt + o];
     const isAbove = peak > 0;
     const outer = isAbove ? levels.length - 1 : 0;
+    const centre = centres[o];
     const width = sums[outer * n + o] - centre;
     const wanted = peaksCovered * peak;
     if (Math.abs(wanted) <= Math.abs(width)) return;
@@ -196,21 +230,25 @@ export class Calibrator {
     return stated[at + (below > 0 ? below - 1 : 0)];
   }
 
-  /** Moves u of a channel towards an error, and tells it. */
-  #follow(channel: number, error: number): number {
+  /** Moves u of a channel towards an error, and tells it. `lessons`: how many there were, with this one. */
+  #follow(channel: number, error: number, lessons: number): number {
     const { state } = this;
     const at = this.#unitsAt + channel;
     const unit = state[at];
     const pace = error > surprise * unit ? surprisedPace : usualPace;
-    const early = 1 / (this.#learntSteps / this.#outputs + guessWeight);
+    const early = 1 / (lessons / this.#outputs + guessWeight);
     state[at] = clamped(unit + ((error - unit) * Math.max(pace, early)) / this.#horizon);
     return Math.max(state[at], leastUnit * this.#scale[channel]);
   }
 }
 
+function scratchOf(length: number): CorrectionScratch {
+  const sums = new Float64Array(length);
+  return { sums, centres: new Float64Array(length), isAscending: new Uint8Array(length) };
+}
+
 function reserve(length: number): CorrectionScratch {
-  if (scratch.sums.length < length)
-    scratch = { sums: new Float64Array(length), isAscending: new Uint8Array(length) };
+  if (scratch.sums.length < length) scratch = scratchOf(length);
   return scratch;
 }
 

@@ -9,6 +9,8 @@
 // What is kept grows with the square of the horizon. Beyond MOST_NUMBERS only every n-th origin is kept, the smallest
 // n that fits: a slot is then scored in fewer of the forecasts that foresaw it, at leads that vary from slot to slot.
 
+import type { Hindsight } from "../../models/hindsight.ts";
+
 /** `span`: how many slots an origin stays, the horizon and some slots more for late observations. */
 export interface KeptShape {
   readonly horizon: number;
@@ -71,10 +73,6 @@ export class KeptForecasts {
     return this.#origins.length * this.cell;
   }
 
-  get hasStrangers(): boolean {
-    return this.#strangers !== null;
-  }
-
   /** Where the numbers of row 0 about a slot begin in `quantiles`; those of the next row follow after `cell`. */
   startOf(slot: number): number {
     const { horizon } = this.shape;
@@ -85,6 +83,18 @@ export class KeptForecasts {
   /** Null when the forecast is of the version in force. */
   strangerAt(row: number): string | null {
     return this.#strangers?.get(row) ?? null;
+  }
+
+  /** Finds all forecasts of the version in force that foresaw the slot. */
+  lookBack(slot: number, hindsight: Hindsight): void {
+    const { horizon, channels } = this.shape;
+    const start = this.startOf(slot);
+    hindsight.begin(this.#quantiles, channels);
+    for (let row = 0; row < this.#rows; row++) {
+      const lead = slot - this.#origins[row];
+      if (lead < 1 || lead > horizon || (this.#strangers?.has(row) ?? false)) continue;
+      hindsight.push(lead - 1, start + row * this.cell);
+    }
   }
 
   /**

@@ -1,4 +1,5 @@
-// A series' live state and kept forecasts as records of the state topic; `stored-records.ts` reads them back.
+// What changed of a series as records of the state topic: its live state, written here, and its kept forecasts.
+// `stored-records.ts` reads them back.
 //
 // The sums of a LiveState are those of `step-scores.ts` in their order, then the base of the tenure, one number per
 // channel, and at last the bound of its errors.
@@ -7,6 +8,7 @@ import { singleObjectHeader } from "../../log/codec/avro.ts";
 import { AvroWriter } from "../../log/codec/avro-writer.ts";
 import { schemaVersions } from "../../log/codec/schemas.generated.ts";
 import type { LifeFacts, Phase } from "../life.ts";
+import { encodedLevels, writeFew, writeKept } from "./kept-record.ts";
 import type { SeriesLive } from "./series-live.ts";
 import { keptKey, liveKey } from "./state-keys.ts";
 import type { Tenure } from "./tenure.ts";
@@ -17,8 +19,7 @@ export interface LiveRecord {
   readonly value: Buffer | null;
 }
 
-const stateHeader = headerOf("LiveState");
-const keptHeader = headerOf("KeptForecast");
+const stateHeader = singleObjectHeader(schemaVersions.LiveState[schemaVersions.LiveState.length - 1]);
 // One for all records: writing is synchronous, and what was written is left alone.
 const writer = new AvroWriter();
 
@@ -28,34 +29,16 @@ const phases: readonly Phase[] = ["cold", "training", "champion", "drifting"];
 /** Appends what changed since the last call. */
 export function takeRecords(live: SeriesLive, records: LiveRecord[]): void {
   const { seriesId, tenure } = live;
-  const { isStateChanged, places } = live.takeChanges();
+  const { isStateChanged, places, newest } = live.takeChanges();
   for (const place of places) {
-    const value = tenure === null ? null : writeKept(seriesId, tenure, place);
+    const isWritten = newest !== null && newest.place === place;
+    const value = isWritten ? newest.value : tenure && writeKept(seriesId, tenure, place);
     records.push({ key: keptKey(seriesId, place), value });
   }
   if (isStateChanged) records.push({ key: liveKey(seriesId), value: writeState(live) });
 }
 
-/** Field by field in the order of KeptForecast.avsc; a test holds it against avsc. Null when nothing is kept there. */
-function writeKept(seriesId: string, { kept, frame, rolling }: Tenure, place: number): Buffer | null {
-  const originSlot = kept.originOf(place);
-  if (!Number.isFinite(originSlot)) return null;
-  const { horizon, channels } = frame;
-  const { levels } = rolling.rule;
-  writer.begin(keptHeader);
-  writer.writeString(seriesId);
-  writer.writeLong(originSlot);
-  writer.writeString(kept.strangerAt(place) ?? frame.version);
-  writer.writeLong(channels);
-  writer.writeLong(horizon);
-  writer.writeDoubles(levels);
-  const quantiles = rowOf(levels.length * channels * horizon);
-  kept.read(place, quantiles);
-  writer.writeFloatsAsBytes(quantiles);
-  return writer.end();
-}
-
-/** As `writeKept`, in the order of LiveState.avsc. */
+/** Field by field in the order of LiveState.avsc; a test holds it against avsc. */
 function writeState({ seriesId, tenure, life }: SeriesLive): Buffer {
   writer.begin(stateHeader);
   writer.writeString(seriesId);
@@ -67,17 +50,18 @@ function writeState({ seriesId, tenure, life }: SeriesLive): Buffer {
 
 function writeTenure({ frame, rolling, calibrator }: Tenure): void {
   const { sums, scoredSlots, rule } = rolling;
-  const { base, errorCap } = frame;
+  const { naiveErrors, base, channels } = frame;
   writer.writeString(frame.version);
-  writer.writeDoubles(frame.naiveErrors);
-  writer.writeDoubles(rule.levels);
+  writeFew(writer, naiveErrors);
+  writer.writeEncoded(encodedLevels(rule.levels));
   writer.writeLong(frame.horizon);
   writer.writeLong(scoredSlots === 0 ? 0 : rolling.newestSlot);
   writer.writeLong(scoredSlots);
-  writer.writeLong(8 * (sums.length + base.length + 1));
-  for (let i = 0; i < sums.length; i++) writer.writeDouble(sums[i]);
-  for (let c = 0; c < base.length; c++) writer.writeDouble(base[c]);
-  writer.writeDouble(errorCap);
+  const numbers = sumsOf(sums.length + channels + 1);
+  numbers.set(sums);
+  for (let c = 0; c < channels; c++) numbers[sums.length + c] = base[c];
+  numbers[sums.length + channels] = frame.errorCap;
+  writer.writeDoublesAsBytes(numbers);
   writer.writeLong(calibrator?.learntSteps ?? 0);
   writer.writeFloatsAsBytes(calibrator?.state ?? noFloats);
 }
@@ -85,11 +69,8 @@ function writeTenure({ frame, rolling, calibrator }: Tenure): void {
 const noFloats = new Float32Array(0);
 
 function writeNoTenure(): void {
-  writer.writeString("");
-  writer.writeDoubles([]);
-  writer.writeDoubles([]);
-  // Horizon, newest slot, scored slots, bytes of sums, learnt steps, bytes of calibration.
-  for (let field = 0; field < 6; field++) writer.writeLong(0);
+  // Version, naive errors, levels, horizon, newest slot, scored slots, sums, learnt steps, calibration: all empty or zero.
+  for (let field = 0; field < 9; field++) writer.writeLong(0);
 }
 
 function writeLife({
@@ -119,19 +100,11 @@ function isThere<T>(value: T | null): value is T {
   return value !== null;
 }
 
-const rowByLength = new Map<number, Float32Array>();
+const sumsByLength = new Map<number, Float64Array>();
 
-/** Memory that is used again for the next row of the same length: one of its own for each keeps the collector busy. */
-function rowOf(length: number): Float32Array {
-  let row = rowByLength.get(length);
-  if (row === undefined) {
-    row = new Float32Array(length);
-    rowByLength.set(length, row);
-  }
-  return row;
-}
-
-function headerOf(name: "LiveState" | "KeptForecast"): Buffer {
-  const versions = schemaVersions[name];
-  return singleObjectHeader(versions[versions.length - 1]);
+/** Memory that is used again for the next record: an array of its own for every record keeps the collector busy. */
+function sumsOf(length: number): Float64Array {
+  const sums = sumsByLength.get(length) ?? new Float64Array(length);
+  sumsByLength.set(length, sums);
+  return sums;
 }

@@ -1,6 +1,7 @@
 // Memory that all series of a book use by turns: scoring is synchronous, and a fleet has too many series for each to
 // have its own.
 
+import { Hindsight } from "../../models/hindsight.ts";
 import { type ScoreRule, Tally } from "./step-scores.ts";
 
 interface OutputScratch {
@@ -14,6 +15,7 @@ export class Scratch {
   readonly rule: ScoreRule;
   readonly tally: Tally;
   readonly replacedTally: Tally;
+  readonly hindsight = new Hindsight();
   readonly #byOutputs = new Map<number, OutputScratch>();
 
   constructor(rule: ScoreRule) {

@@ -15,6 +15,7 @@ import { naiveErrorOf } from "../../models/scores.ts";
 import type { ServingFacts } from "../decision.ts";
 import { errorCapOf } from "../drift.ts";
 import { type LifeFacts, unborn } from "../life.ts";
+import { writeKept } from "./kept-record.ts";
 import type { Scratch } from "./scratch.ts";
 import { Tenure } from "./tenure.ts";
 
@@ -24,6 +25,19 @@ export interface LiveRules {
   /** A score counts for 1/e when it is so many steps old. */
   readonly rollingSteps: (settings: SeriesSettings) => number;
   readonly calibration: { readonly enabled: boolean; readonly publishRaw: boolean };
+}
+
+/** A kept forecast that is written already. */
+interface WrittenForecast {
+  readonly place: number;
+  readonly value: Buffer | null;
+}
+
+export interface LiveChanges {
+  readonly isStateChanged: boolean;
+  /** Whose forecasts are to be stored, or to be deleted. */
+  readonly places: readonly number[];
+  readonly newest: WrittenForecast | null;
 }
 
 const METHOD = "adaptive-conformal";
@@ -39,6 +53,7 @@ export class SeriesLive {
   /** Places on the topic whose forecasts are no longer kept, of before the tenure. */
   #orphans: readonly number[] = none;
   #isStateChanged = false;
+  #newest: WrittenForecast | null = null;
 
   constructor(seriesId: string, rules: LiveRules, changed: Set<SeriesLive>) {
     this.seriesId = seriesId;
@@ -98,12 +113,12 @@ export class SeriesLive {
     this.#changed.add(this);
     if (forecast.modelVersion !== version) {
       // The cold tier stood in for the model: that says nothing of the version in force.
-      tenure.keep(window.originSlot, forecast.quantiles, forecast.modelVersion);
+      this.#keep(tenure, window, forecast.quantiles, forecast.modelVersion);
       return forecast;
     }
     const scores = tenure.scores();
     const corrected = tenure.correct(forecast.quantiles);
-    tenure.keep(window.originSlot, corrected ?? forecast.quantiles, null);
+    this.#keep(tenure, window, corrected ?? forecast.quantiles, null);
     if (corrected === null)
       return scores === null ? forecast : withLive(forecast, forecast.quantiles, null, scores);
     const calibration = {
@@ -126,14 +141,22 @@ export class SeriesLive {
     this.#changed.add(this);
   }
 
-  /** What is to be stored: whether the state is, and the places whose forecasts are, or are to be deleted. */
-  takeChanges(): { readonly isStateChanged: boolean; readonly places: readonly number[] } {
+  /** What is to be stored. */
+  takeChanges(): LiveChanges {
     const isStateChanged = this.#isStateChanged;
+    const newest = this.#newest;
     const kept = this.#tenure?.kept.takeChanged() ?? none;
     const places = this.#orphans.length === 0 ? kept : [...new Set([...this.#orphans, ...kept])];
     this.#isStateChanged = false;
     this.#orphans = none;
-    return { isStateChanged, places };
+    this.#newest = null;
+    return { isStateChanged, places, newest };
+  }
+
+  /** Writes it at once: at the end of the batch a fleet's forecasts are in no cache any more. */
+  #keep(tenure: Tenure, { originSlot }: Window, stated: readonly Quantile[], stranger: string | null): void {
+    const place = tenure.keep(originSlot, stated, stranger);
+    if (place >= 0) this.#newest = { place, value: writeKept(this.seriesId, tenure, place) };
   }
 
   #begin(version: string, window: Window, given: ServingFacts | null): Tenure {

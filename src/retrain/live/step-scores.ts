@@ -5,6 +5,8 @@
 // held]. Errors and the pinball loss are in units of the naive error, so that channels and series can be compared; the
 // CRPS is in units of the series.
 
+import type { Hindsight } from "../../models/hindsight.ts";
+
 export const STEPS = 0;
 export const ABSOLUTE = 1;
 export const CAPPED = 2;
@@ -62,56 +64,56 @@ export function createScoreRule(levels: readonly number[]): ScoreRule {
  */
 const MOST_NAIVE_ERRORS = 1e9;
 
-/** Adds up steps; used again and again. */
+/** Adds up the steps of a slot; used again and again. */
 export class Tally {
   readonly rule: ScoreRule;
   readonly sums: Float64Array;
-  #share = 1;
 
   constructor(rule: ScoreRule) {
     this.rule = rule;
     this.sums = new Float64Array(rule.tallyLength);
   }
 
-  /** Begins anew, for steps of so many channels. */
-  begin(channels: number): void {
-    this.sums.fill(0);
-    this.#share = 1 / channels;
-  }
-
-  /** All channels of a step have been added. */
-  endStep(): void {
-    this.sums[STEPS]++;
-  }
-
-  /** All steps have been added: their mean error counts for no more than `errorCap` in the bounded sum. */
-  end(errorCap: number): void {
-    this.sums[CAPPED] = Math.min(this.sums[ABSOLUTE], errorCap * this.sums[STEPS]);
-  }
-
-  /** One channel of a step: its quantiles, one per level, lie from `at` on. They are Float32, so `actual` must be. */
-  addChannel(quantiles: Float32Array, at: number, actual: number, naiveError: number): void {
+  /** Begins anew, with all forecasts of a slot. Their mean error counts for no more than `errorCap` in the bounded sum. */
+  add(hindsight: Hindsight, naiveErrors: readonly number[], errorCap: number): void {
     const { level, weights, below, above, medianShare, lows, highs } = this.rule;
+    const { count, quantiles, starts, actuals } = hindsight;
     const { sums } = this;
-    const share = this.#share;
-    const most = MOST_NAIVE_ERRORS * naiveError;
-    let pinball = 0;
-    let crps = 0;
-    for (let l = 0; l < level.length; l++) {
-      const error = actual - quantiles[at + l];
-      const loss = error >= 0 ? level[l] * error : (level[l] - 1) * error;
-      pinball += loss;
-      crps += weights[l] * loss;
+    const channels = naiveErrors.length;
+    const share = 1 / channels;
+    let absolute = 0;
+    let pinballs = 0;
+    let crpss = 0;
+    sums.fill(0);
+    for (let i = 0; i < count; i++) {
+      for (let c = 0, at = starts[i]; c < channels; c++, at += level.length) {
+        const actual = actuals[c];
+        const most = MOST_NAIVE_ERRORS * naiveErrors[c];
+        const perNaiveError = share / naiveErrors[c];
+        let pinball = 0;
+        let crps = 0;
+        for (let l = 0; l < level.length; l++) {
+          const error = actual - quantiles[at + l];
+          const loss = error >= 0 ? level[l] * error : (level[l] - 1) * error;
+          pinball += loss;
+          crps += weights[l] * loss;
+        }
+        const near = actual - quantiles[at + below];
+        const centre = near + (quantiles[at + below] - quantiles[at + above]) * medianShare;
+        absolute += bounded(Math.abs(centre), most) * perNaiveError;
+        pinballs += bounded(pinball / level.length, most) * perNaiveError;
+        crpss += bounded(crps, most) * share;
+        for (let k = 0; k < lows.length; k++) {
+          if (actual >= quantiles[at + lows[k]] && actual <= quantiles[at + highs[k]])
+            sums[INSIDE + k] += share;
+        }
+      }
     }
-    const near = actual - quantiles[at + below];
-    const centre = near + (quantiles[at + below] - quantiles[at + above]) * medianShare;
-    const perNaiveError = share / naiveError;
-    sums[ABSOLUTE] += bounded(Math.abs(centre), most) * perNaiveError;
-    sums[PINBALL] += bounded(pinball / level.length, most) * perNaiveError;
-    sums[CRPS] += bounded(crps, most) * share;
-    for (let i = 0; i < lows.length; i++) {
-      if (actual >= quantiles[at + lows[i]] && actual <= quantiles[at + highs[i]]) sums[INSIDE + i] += share;
-    }
+    sums[STEPS] = count;
+    sums[ABSOLUTE] = absolute;
+    sums[CAPPED] = Math.min(absolute, errorCap * count);
+    sums[PINBALL] = pinballs;
+    sums[CRPS] = crpss;
   }
 }
 

@@ -11,6 +11,7 @@ import { Calibrator } from "../../models/calibrator.ts";
 import { KeptForecasts, type KeptShape } from "./kept-forecasts.ts";
 import { RollingScores } from "./rolling-scores.ts";
 import type { Scratch } from "./scratch.ts";
+import type { Tally } from "./step-scores.ts";
 
 export interface TenureFrame {
   readonly version: string;
@@ -62,20 +63,20 @@ export class Tenure {
   /** Scores the slot in every forecast that foresaw it; returns how many did. */
   score({ slot, values, replaced }: Placement): number {
     if (values.length !== this.frame.channels) return 0;
-    const { tally, replacedTally } = this.#scratch;
-    if (replaced === null) {
-      const steps = this.#add(tally, slot, values, this.calibrator);
-      if (steps === 0) return 0;
-      this.rolling.add(tally.sums, slot);
-      return steps;
-    }
     // Sent twice: taking it out and putting it back would only leave a rounding error.
-    if (values.every((value, c) => value === replaced[c])) return 0;
-    const steps = this.#add(tally, slot, values, null);
-    if (steps === 0) return 0;
-    this.#add(replacedTally, slot, replaced, null);
-    this.rolling.replace(replacedTally.sums, tally.sums, slot);
-    return steps;
+    if (replaced !== null && values.every((value, c) => value === replaced[c])) return 0;
+    const { tally, replacedTally, hindsight } = this.#scratch;
+    this.kept.lookBack(slot, hindsight);
+    if (hindsight.count === 0) return 0;
+    this.#add(tally, values);
+    if (replaced === null) {
+      this.calibrator?.learnSlot(hindsight);
+      this.rolling.add(tally.sums, slot);
+    } else {
+      this.#add(replacedTally, replaced);
+      this.rolling.replace(replacedTally.sums, tally.sums, slot);
+    }
+    return hindsight.count;
   }
 
   /** Corrects the quantiles by what was learnt; null when nothing was. */
@@ -103,39 +104,18 @@ export class Tenure {
     });
   }
 
-  /** Keeps the quantiles as stated. `stranger`: the version of a forecast that does not count. */
-  keep(originSlot: number, stated: readonly Quantile[], stranger: string | null): void {
+  /** Keeps the quantiles as stated; returns their row, −1 for none. `stranger`: the version of one that does not count. */
+  keep(originSlot: number, stated: readonly Quantile[], stranger: string | null): number {
     const row = this.kept.keep(originSlot, stranger);
     if (row >= 0) this.kept.write(row, stated, this.frame.base);
+    return row;
   }
 
-  /** `calibrator`: learns from the slot on the way; null when there is nothing to be learnt. */
-  #add(
-    tally: Scratch["tally"],
-    slot: number,
-    values: readonly number[],
-    calibrator: Calibrator | null,
-  ): number {
-    const { kept } = this;
-    const { horizon, channels, naiveErrors, base, errorCap } = this.frame;
-    const { quantiles, cell } = kept;
-    const { levels } = kept.shape;
-    const start = kept.startOf(slot);
-    tally.begin(channels);
-    let steps = 0;
-    for (let row = 0; row < kept.rows; row++) {
-      const lead = slot - kept.originOf(row);
-      if (lead < 1 || lead > horizon || (kept.hasStrangers && kept.strangerAt(row) !== null)) continue;
-      for (let c = 0, at = start + row * cell; c < channels; c++, at += levels) {
-        const actual = relativeTo(base[c], values[c]);
-        tally.addChannel(quantiles, at, actual, naiveErrors[c]);
-        calibrator?.learn(c * horizon + lead - 1, actual, quantiles, at);
-      }
-      tally.endStep();
-      steps++;
-    }
-    if (steps > 0) tally.end(errorCap);
-    return steps;
+  #add(tally: Tally, values: readonly number[]): void {
+    const { channels, naiveErrors, base, errorCap } = this.frame;
+    const { hindsight } = this.#scratch;
+    for (let c = 0; c < channels; c++) hindsight.actuals[c] = relativeTo(base[c], values[c]);
+    tally.add(hindsight, naiveErrors, errorCap);
   }
 }
 

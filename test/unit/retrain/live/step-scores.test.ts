@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
+import { Hindsight } from "../../../../src/models/hindsight.ts";
 import { pinballOf } from "../../../../src/models/scores.ts";
 import {
   ABSOLUTE,
+  CAPPED,
   CRPS,
   createScoreRule,
   INSIDE,
@@ -24,10 +26,23 @@ function scored(
   actual: number,
   naiveError = 1,
 ): Float64Array {
+  return tallied(levels, { quantiles: [99, ...quantiles], starts: [1], actuals: [actual] }, [naiveError]);
+}
+
+/** All forecasts of a slot; the bound of their errors is out of reach unless given. */
+function tallied(
+  levels: readonly number[],
+  slot: { readonly quantiles: number[]; readonly starts: number[]; readonly actuals: number[] },
+  naiveErrors: readonly number[],
+  errorCap = Number.POSITIVE_INFINITY,
+): Float64Array {
+  const hindsight = new Hindsight();
+  hindsight.begin(Float32Array.from(slot.quantiles), slot.actuals.length);
+  for (const start of slot.starts) hindsight.push(0, start);
+  hindsight.actuals.set(slot.actuals);
   const tally = new Tally(createScoreRule(levels));
-  tally.begin(1);
-  tally.addChannel(Float32Array.from([99, ...quantiles]), 1, actual, naiveError);
-  tally.endStep();
+  tally.sums.fill(7); // Of the slot before.
+  tally.add(hindsight, naiveErrors, errorCap);
   return tally.sums;
 }
 
@@ -70,14 +85,11 @@ describe("a step", () => {
   });
 
   test("of several channels is their mean", () => {
-    const tally = new Tally(createScoreRule([0.1, 0.5, 0.9]));
-    tally.begin(2);
-    tally.addChannel(Float32Array.of(0, 1, 2, 0, 10, 20), 0, 2, 1);
-    tally.addChannel(Float32Array.of(0, 1, 2, 0, 10, 20), 3, 40, 10);
-    tally.endStep();
-    assert.equal(tally.sums[STEPS], 1);
-    near(tally.sums[ABSOLUTE], (1 + 3) / 2);
-    near(tally.sums[INSIDE], 0.5);
+    const slot = { quantiles: [0, 1, 2, 0, 10, 20], starts: [0], actuals: [2, 40] };
+    const sums = tallied([0.1, 0.5, 0.9], slot, [1, 10]);
+    assert.equal(sums[STEPS], 1);
+    near(sums[ABSOLUTE], (1 + 3) / 2);
+    near(sums[INSIDE], 0.5);
   });
 
   test("gives finite scores whatever was foreseen", () => {
@@ -85,6 +97,28 @@ describe("a step", () => {
     for (const actual of [0, 1e300, -1e300])
       for (const sum of scored([0.1, 0.4, 0.9], wild, actual, 1e-3))
         assert.ok(Number.isFinite(sum), `${sum}`);
+  });
+});
+
+describe("a slot", () => {
+  const levels = [0.1, 0.5, 0.9];
+  const slot = { quantiles: [0, 1, 2, 3, 5, 7, 2, 4, 6], starts: [0, 6, 3], actuals: [2] };
+
+  test("adds up what all its forecasts give", () => {
+    const each = slot.starts.map((start) => tallied(levels, { ...slot, starts: [start] }, [2]));
+    const sums = tallied(levels, slot, [2]);
+    for (const [i, sum] of sums.entries()) near(sum, each[0][i] + each[1][i] + each[2][i]);
+    assert.deepEqual([sums[STEPS], sums[INSIDE]], [3, 2]);
+  });
+
+  test("counts in the bounded sum for no more than the bound for each forecast", () => {
+    const [plain, bounded, free] = [Number.POSITIVE_INFINITY, 0.25, 100].map((cap) =>
+      tallied(levels, slot, [2], cap),
+    );
+    near(plain[ABSOLUTE], (1 + 2 + 3) / 2);
+    assert.equal(plain[CAPPED], plain[ABSOLUTE]);
+    near(bounded[CAPPED], 3 * 0.25);
+    assert.equal(free[CAPPED], plain[ABSOLUTE]);
   });
 });
 
