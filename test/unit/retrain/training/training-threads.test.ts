@@ -2,7 +2,7 @@
 // than they must.
 
 import assert from "node:assert/strict";
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { constants, getPriority } from "node:os";
 import { performance } from "node:perf_hooks";
 import { describe, type TestContext, test } from "node:test";
@@ -74,22 +74,28 @@ describe("training on threads", () => {
 
   test("stands back behind all else on Linux, and nowhere slows what is beside it", async (t) => {
     const own = getPriority();
-    const lowBefore = countLowThreads();
+    // Threads of earlier tests may still be on their way out.
+    const before = new Set(lowThreads());
     await openFor(t);
     assert.equal(getPriority(), own, "the main thread keeps its priority");
-    assert.equal(countLowThreads() - lowBefore, process.platform === "linux" ? 1 : 0);
+    const added = lowThreads().filter((id) => !before.has(id));
+    assert.equal(added.length, process.platform === "linux" ? 1 : 0);
   });
 });
 
 /** Threads of this process that stand back behind all else; elsewhere than on Linux threads have no such rank. */
-function countLowThreads(): number {
-  if (process.platform !== "linux") return 0;
-  return readdirSync("/proc/self/task").filter((id) => {
-    const stat = readFileSync(`/proc/self/task/${id}/stat`, "utf8");
-    // The name in brackets may hold spaces; niceness is the seventeenth field after it.
-    const niceness = Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[16]);
-    return niceness === constants.priority.PRIORITY_LOW;
-  }).length;
+function lowThreads(): readonly string[] {
+  if (process.platform !== "linux") return [];
+  return readdirSync("/proc/self/task").filter((id) => nicenessOf(id) === constants.priority.PRIORITY_LOW);
+}
+
+/** Null for a thread that has ended since it was listed. */
+function nicenessOf(id: string): number | null {
+  const path = `/proc/self/task/${id}/stat`;
+  if (!existsSync(path)) return null;
+  const stat = readFileSync(path, "utf8");
+  // The name in brackets may hold spaces; niceness is the seventeenth field after it.
+  return Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[16]);
 }
 
 describe("a training that is cancelled", () => {
