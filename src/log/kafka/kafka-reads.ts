@@ -65,8 +65,8 @@ export class KafkaReads implements TableReads {
     partition: number,
     signal: AbortSignal,
   ): AsyncGenerator<readonly StoredRecord[]> {
-    // Not to the end of what is written: one trainer's open transaction must not hold up the lane.
-    const read = (reader: PartitionReader) => reader.toEnd("stable", signal);
+    // To the end of what is written: the last owner's transaction may be committed, and the partition not know it yet.
+    const read = (reader: PartitionReader) => reader.toEnd("written", signal);
     const place = { topic, partitions: [partition] };
     for await (const { records } of this.#run(place, "earliest", read, signal)) yield records;
   }
