@@ -221,9 +221,14 @@ describe("a read", () => {
 });
 
 describe("a restore", () => {
-  test("does not wait for a transaction that is still open", async () => {
-    const fake = fakeReads(() => [fetched(0, [0, 1], { stable: 2, written: 4 })]);
-    assert.deepEqual(await offsetsOf(fake.reads.restore("t", 0, new AbortController().signal)), [0, 1]);
+  test("waits for a transaction whose end the partition does not know yet: it may be the last owner's", async () => {
+    const answers = [
+      fetched(0, [0, 1], { stable: 2, written: 4 }),
+      fetched(0, [], { stable: 2, written: 4 }),
+      fetched(0, [2, 3], { stable: 4 }),
+    ];
+    const fake = fakeReads(() => [answers.shift() ?? fetched(0, [], { stable: 4 })]);
+    assert.deepEqual(await offsetsOf(fake.reads.restore("t", 0, new AbortController().signal)), [0, 1, 2, 3]);
     assert.equal(fake.disconnects, 1);
   });
 });
