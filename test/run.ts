@@ -8,9 +8,9 @@ import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { isCi } from "./rig/ci.ts";
 import { sharedBrokerVariable, startBroker } from "./rig/kafka-broker.ts";
+import { neededParts } from "./rig/needed-parts.ts";
 import { missingParts } from "./rig/parts.ts";
 import { compiledTests, filesBelow, projectRoot } from "./rig/project.ts";
-import { missingTensorFlow } from "./rig/tensorflow.ts";
 import { TestSuite } from "./rig/test-suite.ts";
 
 const args = process.argv.slice(2);
@@ -32,18 +32,18 @@ const suite = new TestSuite({ fileTimeoutMs: 5 * 60_000 });
 const notes: string[] = [];
 
 if (nameParts.length === 0) suite.addCheck("lint", lint());
-await provideTensorFlow();
+await provideParts();
 await suite.runFiles(quick, 2);
 if (onBroker.length > 0) await runOnBroker(onBroker);
 process.exitCode = (await suite.finish(notes)) ? 0 : 1;
 
-/** Once, before any file asks for it: fetching takes longer than a test may. */
-async function provideTensorFlow(): Promise<void> {
-  const isWanted = selected.some((path) => path.includes("tensorflow"));
-  const missing = isWanted ? await missingTensorFlow() : null;
-  if (missing === null) return;
-  if (isCi) suite.addProblem(missing);
-  else notes.push(`SKIPPED the tests on native TensorFlow: ${missing}`);
+async function provideParts(): Promise<void> {
+  for (const { name, isNeededBy, missing } of neededParts) {
+    const problem = selected.some(isNeededBy) ? await missing() : null;
+    if (problem === null) continue;
+    if (isCi) suite.addProblem(problem);
+    else notes.push(`SKIPPED the tests on ${name}: ${problem}`);
+  }
 }
 
 async function runOnBroker(files: readonly string[]): Promise<void> {

@@ -1,0 +1,20 @@
+// The parts that some test files need from the machine and that are put in place once, before any file runs:
+// fetching them takes longer than a test may. A real broker is not among them; it is started for all files together.
+
+import { missingTensorFlow } from "./tensorflow.ts";
+
+export interface NeededPart {
+  readonly name: string;
+  /** Told the path of a test file from the repository's root. */
+  readonly isNeededBy: (path: string) => boolean;
+  /** Null when the part is in place, after putting it there where that may be done; otherwise what to install. */
+  readonly missing: () => Promise<string | null>;
+}
+
+export const neededParts: readonly NeededPart[] = [
+  {
+    name: "native TensorFlow",
+    isNeededBy: (path) => path.includes("tensorflow"),
+    missing: missingTensorFlow,
+  },
+];
