@@ -63,7 +63,7 @@ async function measureThroughputAndLatency(): Promise<void> {
     brokers: [broker.bootstrap],
     clientId: "bench",
     sessionTimeoutMs: 10_000,
-    transactionTimeoutMs: 60_000,
+    transactions: { timeoutMs: 60_000, onEnd: () => {} },
     replicationFactor: 1,
     clock: systemClock,
     logger: silentLogger,

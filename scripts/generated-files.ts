@@ -4,6 +4,7 @@
 import { generateConfigDocs } from "./generate-config-docs.ts";
 import { generateErrorDocs } from "./generate-error-docs.ts";
 import { generateMessageDocs } from "./generate-message-docs.ts";
+import { generateMetricDocs } from "./generate-metric-docs.ts";
 import { generateSchemas } from "./generate-schemas.ts";
 
 /** Contents by path from the repository's root. */
@@ -13,5 +14,6 @@ export function generatedFiles(root: string): Map<string, string> {
     ...generateConfigDocs(),
     ...generateMessageDocs(root),
     ...generateErrorDocs(),
+    ...generateMetricDocs(),
   ]);
 }

@@ -166,18 +166,20 @@ export interface LiveScores {
 }
 
 /** Why an input record was set aside instead of being read. */
-export type DeadLetterReason =
-  | "undecodable"
-  | "unknown-schema"
-  | "missing-series"
-  | "series-id-too-long"
-  | "bad-time"
-  | "future-time"
-  | "bad-value"
-  | "wrong-channels"
-  | "oversized"
-  | "bad-request"
-  | "poisoned-request";
+export const deadLetterReasons = [
+  "undecodable",
+  "unknown-schema",
+  "missing-series",
+  "series-id-too-long",
+  "bad-time",
+  "future-time",
+  "bad-value",
+  "wrong-channels",
+  "oversized",
+  "bad-request",
+  "poisoned-request",
+] as const;
+export type DeadLetterReason = (typeof deadLetterReasons)[number];
 
 /** A record bound for a topic. The partition is always chosen by us, never by hashing the key again. */
 export interface Outgoing {
@@ -196,8 +198,10 @@ export interface Batch<T> {
   readonly records: readonly Outgoing[];
   /** What found its slot, in order of arrival; empty before the window stage. */
   readonly placements: readonly Placement[];
-  /** When the newest input record of the batch reached the log, in wall-clock milliseconds. */
-  readonly arrivedMs: number;
+  /** When the newest input record of the batch reached the log, in wall-clock milliseconds; null without input. */
+  readonly arrivedMs: number | null;
+  /** Event time of its newest observation; null without one. */
+  readonly eventMs: number | null;
   /** True when the input lies far enough behind that only each series' newest origin is worth a forecast. */
   readonly isBehind: boolean;
   /** True when the batch is as large as it may be: more input is probably waiting. */

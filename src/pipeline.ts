@@ -50,7 +50,7 @@ async function work(lane: Lane, parts: PipelineParts): Promise<void> {
   const { owned, store, models, book, desk } = lane;
   const { metrics } = parts;
   const observations = toObservations(owned, parts.source);
-  const decided = enactDecisions(observations, desk, () => emptyBatch(lane, parts));
+  const decided = enactDecisions(observations, desk, () => emptyBatch(lane));
   const windows = toWindows(decided, store, windowDeps(lane, parts));
   const forecaster = createModelForecaster({ ...parts, models, metrics: metrics.models });
   const forecasts = toForecasts(windows, forecaster, metrics.forecast);
@@ -68,11 +68,11 @@ async function work(lane: Lane, parts: PipelineParts): Promise<void> {
 }
 
 /** Carries decisions about models where no input comes. */
-function emptyBatch({ owned }: Lane, { clock }: PipelineParts): Batch<Arrival> {
+function emptyBatch({ owned }: Lane): Batch<Arrival> {
   return {
     partition: owned.partition,
     ...{ items: [], records: [], placements: [], isBehind: false, isFull: false },
-    arrivedMs: clock.nowMs(),
+    ...{ arrivedMs: null, eventMs: null },
     settle: (records) => owned.write(records),
   };
 }

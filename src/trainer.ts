@@ -142,7 +142,7 @@ export class Trainer {
       lag,
       training: { inFlight, waiting: lag },
       // What a trainer has none of.
-      ...{ series: 0, bufferedBatches: 0, models: 0, phases: {}, engine: null },
+      ...{ series: 0, bufferedBatches: 0, models: 0, restoring: 0, phases: {}, quality: [], engine: null },
     };
   }
 }

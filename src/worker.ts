@@ -16,7 +16,7 @@ import type { Retrainer } from "./retrain/retrainer.ts";
 import type { ModelTrainer } from "./retrain/training-task.ts";
 import { openRetraining, type Retraining } from "./retraining.ts";
 import { type Answer, json, type Routes, text } from "./runtime/http.ts";
-import type { WorkerFacts } from "./runtime/metric-groups.ts";
+import type { SeriesQuality, WorkerFacts } from "./runtime/metric-groups.ts";
 import { Resource } from "./runtime/resource.ts";
 import { memberTrouble, Service, type ServiceStatus } from "./runtime/service.ts";
 
@@ -129,10 +129,14 @@ export class Worker {
     if (found !== null) return found;
     const registryOutage = this.#pipeline.opened?.registry?.outage ?? null;
     if (registryOutage !== null) return `the schema registry does not answer: ${registryOutage}`;
-    // A partition whose lane has not begun yet is not restored either.
-    const isRestored = (partition: number) => this.#laneByPartition.get(partition)?.isRestored === true;
-    const restoring = membership?.partitions.filter((partition) => !isRestored(partition)) ?? [];
+    const restoring = this.#restoring();
     return restoring.length > 0 ? `restoring partitions ${restoring.join(", ")}` : null;
+  }
+
+  /** A partition whose lane has not begun yet is not restored either. */
+  #restoring(): readonly number[] {
+    const owned = this.#membership.opened?.status().partitions ?? [];
+    return owned.filter((partition) => this.#laneByPartition.get(partition)?.isRestored !== true);
   }
 
   #pages(): Routes {
@@ -162,14 +166,25 @@ export class Worker {
     return {
       state: this.#service.state,
       partitions: membership?.partitions.length ?? 0,
+      restoring: this.#restoring().length,
       series: lanes.reduce((sum, lane) => sum + lane.store.size, 0),
       lag: membership?.lag ?? 0,
       bufferedBatches: lanes.reduce((sum, lane) => sum + lane.bufferedBatches, 0),
       models: lanes.reduce((sum, lane) => sum + lane.models.size, 0),
       training: this.retrainer?.status ?? { inFlight: 0, waiting: 0 },
       phases: countPhases(lanes),
+      quality: qualityOf(lanes),
       engine: engine === undefined ? null : { ...engine.description, ...engine.status() },
     };
+  }
+}
+
+function* qualityOf(lanes: readonly Lane[]): Generator<SeriesQuality> {
+  for (const { book } of lanes) {
+    for (const live of book) {
+      const quality = live.quality();
+      if (quality !== null) yield quality;
+    }
   }
 }
 

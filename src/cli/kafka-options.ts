@@ -5,10 +5,17 @@ import { systemClock } from "../runtime/clock.ts";
 import type { AppConfig } from "../runtime/config/schema.ts";
 import type { Logger } from "../runtime/logging.ts";
 
-export function kafkaOptions({ kafka }: AppConfig, logger: Logger): KafkaLogOptions {
+type TransactionListener = KafkaLogOptions["transactions"]["onEnd"];
+
+export function kafkaOptions(
+  { kafka }: AppConfig,
+  logger: Logger,
+  onTransaction: TransactionListener = () => {},
+): KafkaLogOptions {
   const { brokers, clientId, ssl, sasl, sessionTimeoutMs, transactionTimeoutMs, replicationFactor } = kafka;
   return {
-    ...{ brokers, clientId, sessionTimeoutMs, transactionTimeoutMs, replicationFactor },
+    ...{ brokers, clientId, sessionTimeoutMs, replicationFactor },
+    transactions: { timeoutMs: transactionTimeoutMs, onEnd: onTransaction },
     ...(ssl.enabled ? { ssl: tlsOf(ssl) } : {}),
     ...(sasl.mechanism === "none" || sasl.password === null
       ? {}

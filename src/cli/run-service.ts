@@ -33,12 +33,13 @@ export async function runService(
   const logger = createLogger(config.worker.logLevel);
   const version = productVersion();
   logger.info({ version, node: process.version, group: config.group }, `${role} starting`);
+  const metrics = createMetrics(version, config.metrics);
   const service = start({
     config,
-    openLog: () => openKafkaLog(kafkaOptions(config, logger)),
+    openLog: () => openKafkaLog(kafkaOptions(config, logger, metrics.transaction)),
     clock: systemClock,
     logger,
-    metrics: createMetrics(version),
+    metrics,
   });
   for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => service.stop(signal));
   return outcomeOf(service, role, logger);

@@ -8,7 +8,7 @@ import type { ForecastNetModel } from "../models/forecastnet/model.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { ForecastnetError } from "../runtime/errors.ts";
 import type { Logger } from "../runtime/logging.ts";
-import type { ModelMetrics } from "../runtime/metric-groups.ts";
+import type { FallbackReason, ModelMetrics } from "../runtime/metric-groups.ts";
 import { coldForecastOf, createColdForecaster } from "./cold-forecaster.ts";
 import { type Forecaster, forecastId } from "./forecaster.ts";
 import type { ModelStore } from "./model-store.ts";
@@ -77,12 +77,13 @@ class ModelServer {
 
   #served(window: Window, model: ForecastNetModel, answer: ForecastAnswer): Forecast | null {
     if (answer instanceof ForecastnetError) {
-      return this.#fallBack(model, answer.code.toLowerCase().replaceAll("_", "-"), answer.message);
+      const reason = answer.code === "WINDOW_UNFIT" ? "window-unfit" : "model-unfit";
+      return this.#fallBack(model, reason, answer.message);
     }
     return toForecast(window, model, answer, this.#parts.levels);
   }
 
-  #fallBack(model: ForecastNetModel, reason: string, detail: string): null {
+  #fallBack(model: ForecastNetModel, reason: FallbackReason, detail: string): null {
     const { metrics, logger } = this.#parts;
     metrics.fallback(reason);
     if (!this.#told.has(model)) {

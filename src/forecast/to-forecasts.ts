@@ -11,6 +11,7 @@ export async function* toForecasts(
   metrics: ForecastMetrics,
 ): AsyncGenerator<Batch<Made>> {
   for await (const batch of batches) {
+    const done = metrics.begin();
     const forecasts = await forecaster.forecast(batch.items);
     const items: Made[] = [];
     batch.items.forEach((window, i) => {
@@ -18,6 +19,7 @@ export async function* toForecasts(
       if (forecast !== null) items.push({ window, forecast });
     });
     count(items, metrics);
+    done();
     yield { ...batch, items };
   }
 }

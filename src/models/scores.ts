@@ -14,6 +14,12 @@ export function naiveErrorOf(values: Float64Array, from: number, to: number): nu
   return sum > 0 ? sum / count : null;
 }
 
+export function meanOf(numbers: ArrayLike<number>): number {
+  let sum = 0;
+  for (let i = 0; i < numbers.length; i++) sum += numbers[i];
+  return sum / numbers.length;
+}
+
 /** The pinball loss of a quantile: asymmetric, least in expectation when the quantile is true. */
 export function pinballOf(level: number, actual: number, quantile: number): number {
   const error = actual - quantile;

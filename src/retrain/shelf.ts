@@ -3,6 +3,7 @@
 import type { ModelRecord } from "../log/codec/schemas.generated.ts";
 import { isCohortKey } from "../models/cohort.ts";
 import type { ForecastNetModel } from "../models/forecastnet/model.ts";
+import type { RefusalReason } from "../runtime/metric-groups.ts";
 import type { ServingFacts } from "./decision.ts";
 
 export interface Shelved {
@@ -18,7 +19,7 @@ export interface ModelShelf {
   /** The model that serves a series: its own, or else its cohort's. */
   of(seriesId: string): Shelved | undefined;
   /** Why the record cannot serve; null when it does from now on. What served before goes on when it cannot. */
-  put(record: ModelRecord): { readonly reason: string; readonly detail: string } | null;
+  put(record: ModelRecord): { readonly reason: RefusalReason; readonly detail: string } | null;
   remove(modelKey: string): void;
   forgetPrevious(modelKey: string): void;
   keys(): Iterable<string>;

@@ -5,7 +5,7 @@ import type { Engine } from "../engine/engine.ts";
 import { avroCodec } from "../log/codec/avro.ts";
 import type { ModelRecord } from "../log/codec/schemas.generated.ts";
 import { encodeModel } from "../models/forecastnet/model-bytes.ts";
-import { naiveErrorOf } from "../models/scores.ts";
+import { meanOf, naiveErrorOf } from "../models/scores.ts";
 import type { GatherHistories } from "./cohorts.ts";
 import type { Decision } from "./decision.ts";
 import { passGate } from "./gate/gate.ts";
@@ -76,10 +76,6 @@ function maseIn({ modelKey, validation }: ModelRecord, { parts }: LaneDesk): num
   const units = live?.tenure?.frame.naiveErrors;
   if (mase === undefined || units === undefined) return null;
   return (mase * meanOf(units)) / meanOf(validation.naiveErrors);
-}
-
-function meanOf(numbers: ArrayLike<number>): number {
-  return Array.from(numbers).reduce((sum, number) => sum + number, 0) / numbers.length;
 }
 
 interface Promotion {

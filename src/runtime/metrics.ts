@@ -1,239 +1,206 @@
-// Every metric of the product: name, unit, help, labels. The only door to prom-client. Stages receive small
-// groups of verbs, not metrics; no label ever holds a series id.
+// Makes the metrics of `metric-table.ts` count. The only door to prom-client. Stages receive small groups of verbs,
+// not metrics; a label holds a series id only where a number in the configuration bounds how many.
 
+import { setImmediate } from "node:timers/promises";
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
-import type {
-  EngineFacts,
-  LiveMetrics,
-  Metrics,
-  ModelMetrics,
-  RetrainMetrics,
-  WorkerFacts,
-} from "./metric-groups.ts";
+import { compileGlob } from "./glob.ts";
+import type { EngineFacts, Metrics, SeriesQuality, ServiceFacts } from "./metric-groups.ts";
+import { type MetricSpec, metricTable, type stages } from "./metric-table.ts";
 
-/** From a millisecond to a minute: a commit takes about ten, a worker that catches up takes seconds. */
-const secondsBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
-/** From a tenth of a second to an hour. */
-const trainingBuckets = [0.1, 0.3, 1, 3, 10, 30, 60, 120, 300, 600, 1_800, 3_600];
-const sizeBuckets = [1, 3, 10, 30, 100, 300, 1_000, 3_000, 10_000];
+export interface MetricSettings {
+  /** How many of the worst series are named. */
+  readonly worstSeries: number;
+  /** Patterns of series that are named. */
+  readonly series: readonly string[];
+}
 
-export function createMetrics(version: string): Metrics {
+/** What a worker exposes about series by name without being told otherwise. */
+const usualSettings: MetricSettings = { worstSeries: 10, series: [] };
+/** An allow-list of `*` must not become a label per series. */
+const mostNamed = 100;
+/** Series looked at between two turns of the event loop. */
+const seriesPerTurn = 500;
+/** Gauges whose names say that they are counters; what they tell is in no dashboard. */
+const misnamed = [
+  "nodejs_active_handles_total",
+  "nodejs_active_requests_total",
+  "nodejs_active_resources_total",
+];
+
+export function createMetrics(version: string, settings: MetricSettings = usualSettings): Metrics {
   const registry = new Registry();
-  const make = makersOf(registry);
   collectDefaultMetrics({ register: registry });
-  make
-    .gauge("build_info", "Always 1; the label tells the version that runs.", ["version"])
-    .set({ version }, 1);
-  const moves = make.counter("state_changes_total", "Changes of the worker's state.", ["from", "to"]);
-  const setFacts = declareFacts(make);
+  for (const name of misnamed) registry.removeSingleMetric(name);
+  const built = build(registry);
+  built.buildInfo.set({ version, node: process.version }, 1);
+  const expose = async (facts: ServiceFacts) => {
+    setFacts(built, facts);
+    await setQuality(built, facts.quality, settings);
+    return { contentType: registry.contentType, text: await registry.metrics() };
+  };
+  let turn: Promise<unknown> = Promise.resolve();
   return {
-    ...declareStages(make),
-    models: declareModels(make),
-    live: declareScores(make),
-    retrain: declareRetraining(make),
-    restored: declareRestores(make),
-    moved: (from, to) => moves.inc({ from, to }),
-    expose: async (facts) => {
-      setFacts(facts);
-      return { contentType: registry.contentType, text: await registry.metrics() };
+    ...stageVerbs(built),
+    ...modelVerbs(built),
+    restored: (blocks, seconds) => {
+      built.restoredBlocks.inc(blocks);
+      built.restoreDuration.observe(seconds);
+    },
+    transaction: (outcome) => built.transactions.inc({ outcome }),
+    moved: (from, to) => built.stateChanges.inc({ from, to }),
+    // One scrape after the other: each begins by forgetting what the last one saw of the series.
+    expose: (facts) => {
+      const exposed = turn.then(() => expose(facts));
+      turn = exposed.catch(() => undefined); // Told to whoever asked; the next one asks anew.
+      return exposed;
     },
   };
 }
 
-type Makers = ReturnType<typeof makersOf>;
+type Table = typeof metricTable;
+type Built = {
+  readonly [M in keyof Table]: Table[M]["kind"] extends "counter"
+    ? Counter
+    : Table[M]["kind"] extends "gauge"
+      ? Gauge
+      : Histogram;
+};
 
-function makersOf(registry: Registry) {
-  const registers = [registry];
-  return {
-    counter: <L extends string>(name: string, help: string, labelNames: readonly L[] = []) =>
-      new Counter({ name: `forecastnet_${name}`, help, labelNames, registers }),
-    histogram: (name: string, help: string, buckets: number[]) =>
-      new Histogram({ name: `forecastnet_${name}`, help, buckets, registers }),
-    gauge: <L extends string>(name: string, help: string, labelNames: readonly L[] = []) =>
-      new Gauge({ name: `forecastnet_${name}`, help, labelNames, registers }),
-  };
+function build(registry: Registry): Built {
+  const entries = Object.entries(metricTable).map(([key, spec]) => [key, buildOne(spec, registry)]);
+  return Object.fromEntries(entries) as Built;
 }
 
-function declareStages({
-  counter,
-  histogram,
-}: Makers): Pick<Metrics, "source" | "window" | "forecast" | "sink"> {
-  const batchRecords = histogram(
-    "batch_records",
-    "Input records per batch, and so per transaction.",
-    sizeBuckets,
+function buildOne({ kind, name, help, labels, buckets }: MetricSpec, registry: Registry) {
+  const options = {
+    ...{ name: `forecastnet_${name}`, help, labelNames: Object.keys(labels), registers: [registry] },
+  };
+  const known = Object.entries(labels).flatMap(([label, values]) =>
+    values.map((value) => ({ [label]: value })),
   );
-  const deadLetters = counter("dead_letters_total", "Input records set aside, by reason.", ["reason"]);
-  const observations = counter(
-    "observations_total",
-    "Observations by what became of them: advanced, late-amended, duplicate, too-late, wrong-channels, interval-pending, interval-found.",
-    ["outcome"],
-  );
-  const skipped = counter(
-    "skipped_origins_total",
-    "Completed steps that got no forecast of their own, because the worker was far behind.",
-  );
-  const resets = counter("series_resets_total", "Series started anew because their settings changed.", [
-    "reason",
-  ]);
-  const forecasts = counter("forecasts_total", "Forecasts computed, by tier and method.", ["tier", "method"]);
-  const commit = histogram("commit_duration_seconds", "Time to commit one batch.", secondsBuckets);
-  const latency = histogram(
-    "arrival_to_commit_seconds",
-    "From the arrival of a batch's newest observation in the log to the commit of its forecasts.",
-    secondsBuckets,
-  );
+  if (kind === "counter") {
+    const counter = new Counter(options);
+    for (const label of known) counter.inc(label, 0);
+    return counter;
+  }
+  if (kind === "gauge") {
+    const gauge = new Gauge(options);
+    for (const label of known) gauge.set(label, 0);
+    return gauge;
+  }
+  const histogram = new Histogram({ ...options, buckets: [...buckets] });
+  for (const label of known) histogram.zero(label);
+  return histogram;
+}
+
+function stageVerbs(built: Built): Pick<Metrics, "source" | "window" | "forecast" | "live" | "sink"> {
+  const timer = (stage: (typeof stages)[number]) => ({
+    begin: () => {
+      const end = built.stageDuration.startTimer({ stage });
+      return () => void end();
+    },
+  });
   return {
     source: {
-      batch: (records) => batchRecords.observe(records),
-      deadLetter: (reason) => deadLetters.inc({ reason }),
+      ...timer("decode"),
+      batch: (records) => built.batchRecords.observe(records),
+      deadLetter: (reason) => built.deadLetters.inc({ reason }),
     },
     window: {
-      observations: (outcome, count) => observations.inc({ outcome }, count),
-      skippedOrigins: (count) => skipped.inc(count),
-      resetSeries: (reason) => resets.inc({ reason }),
+      ...timer("window"),
+      observations: (outcome, count) => built.observations.inc({ outcome }, count),
+      skippedOrigins: (count) => built.skippedOrigins.inc(count),
+      resetSeries: (reason) => built.seriesResets.inc({ reason }),
     },
-    forecast: { forecasts: (tier, method, count) => forecasts.inc({ tier, method }, count) },
-    sink: { committed: (seconds) => commit.observe(seconds), latency: (seconds) => latency.observe(seconds) },
+    forecast: {
+      ...timer("forecast"),
+      forecasts: (tier, method, count) => built.forecasts.inc({ tier, method }, count),
+    },
+    live: { ...timer("score"), scored: (steps) => built.scoredSteps.inc(steps) },
+    sink: {
+      ...timer("encode"),
+      committed: (seconds) => built.commitDuration.observe(seconds),
+      arrivalLatency: (seconds) => built.arrivalLatency.observe(seconds),
+      eventLatency: (seconds) => built.eventLatency.observe(seconds),
+    },
   };
 }
 
-function declareModels({ counter, histogram }: Makers): ModelMetrics {
-  const size = histogram("engine_batch_forecasts", "Forecasts asked of the engine at once.", sizeBuckets);
-  const duration = histogram(
-    "engine_batch_duration_seconds",
-    "From asking the engine for a batch of forecasts to having them, waiting included.",
-    secondsBuckets,
-  );
-  const fallbacks = counter(
-    "model_fallbacks_total",
-    "Windows forecast cold because their model failed: channels, window-unfit, model-unfit.",
-    ["reason"],
-  );
-  const refused = counter(
-    "models_refused_total",
-    "Model records that cannot serve, so that their series stay cold: unreadable, horizon, targets, history.",
-    ["reason"],
-  );
+function modelVerbs(built: Built): Pick<Metrics, "models" | "retrain"> {
   return {
-    forecastBatch: (tasks, seconds) => {
-      size.observe(tasks);
-      duration.observe(seconds);
+    models: {
+      forecastBatch: (tasks, seconds) => {
+        built.engineBatchForecasts.observe(tasks);
+        built.engineBatchDuration.observe(seconds);
+      },
+      fallback: (reason) => built.modelFallbacks.inc({ reason }),
+      refused: (reason, count) => built.modelsRefused.inc({ reason }, count),
     },
-    fallback: (reason) => fallbacks.inc({ reason }),
-    refused: (reason, count) => refused.inc({ reason }, count),
-  };
-}
-
-function declareScores({ counter }: Makers): LiveMetrics {
-  const scored = counter(
-    "scored_steps_total",
-    "Steps of forecasts that an observation has scored; a forecast has as many as its horizon.",
-  );
-  return { scored: (steps) => scored.inc(steps) };
-}
-
-function declareRetraining({ counter, histogram }: Makers): RetrainMetrics {
-  const decisions = counter(
-    "model_decisions_total",
-    "Decisions about models: drifted, recovered, requested, failed, refused, promoted, confirmed, rolled-back, retired.",
-    ["kind"],
-  );
-  const looked = counter(
-    "series_evaluated_total",
-    "Series looked at on schedule, to see whether they need a model.",
-  );
-  const wishes = counter("training_wishes_total", "Trainings found to be needed on schedule, begun or not.");
-  const trainings = counter(
-    "trainings_total",
-    "Trainings that ended in the worker's own threads: trained, failed, cancelled.",
-    ["outcome"],
-  );
-  const duration = histogram(
-    "training_duration_seconds",
-    "From the start of a training to its end.",
-    trainingBuckets,
-  );
-  const unreadable = counter(
-    "model_messages_refused_total",
-    "Records on the models topic that cannot be used, while what serves goes on serving.",
-    ["reason"],
-  );
-  const failures = counter(
-    "retraining_failures_total",
-    "Times that retraining itself went wrong; see the log.",
-  );
-  return {
-    decided: (kind) => decisions.inc({ kind }),
-    evaluated: (series, wished) => {
-      looked.inc(series);
-      wishes.inc(wished);
+    retrain: {
+      decided: (kind) => built.decisions.inc({ kind }),
+      evaluated: (series, wished) => {
+        built.evaluated.inc(series);
+        built.wishes.inc(wished);
+      },
+      trained: (outcome, seconds) => {
+        built.trainings.inc({ outcome });
+        built.trainingDuration.observe(seconds);
+      },
+      unreadable: (reason) => built.modelMessagesRefused.inc({ reason }),
+      failed: () => built.retrainingFailures.inc(),
     },
-    trained: (outcome, seconds) => {
-      trainings.inc({ outcome });
-      duration.observe(seconds);
-    },
-    unreadable: (reason) => unreadable.inc({ reason }),
-    failed: () => failures.inc(),
   };
 }
 
-function declareRestores({ counter, histogram }: Makers): Metrics["restored"] {
-  const blocksRead = counter("restored_blocks_total", "State blocks read back when taking over partitions.");
-  const duration = histogram("restore_duration_seconds", "Time to restore one partition.", secondsBuckets);
-  return (blocks, seconds) => {
-    blocksRead.inc(blocks);
-    duration.observe(seconds);
-  };
+/** Gauges are set when they are read, from what the process says of itself. */
+function setFacts(built: Built, facts: ServiceFacts): void {
+  for (const state of metricTable.state.labels.state)
+    built.state.set({ state }, Number(state === facts.state));
+  built.ready.set(Number(facts.isReady));
+  built.partitions.set(facts.partitions);
+  built.restoring.set(facts.restoring);
+  built.series.set(facts.series);
+  built.models.set(facts.models);
+  built.inFlight.set(facts.training.inFlight);
+  built.waiting.set(facts.training.waiting);
+  for (const [phase, count] of Object.entries(facts.phases)) built.phases.set({ phase }, count);
+  built.lag.set(facts.lag);
+  built.buffered.set(facts.bufferedBatches);
+  if (facts.engine !== null) setEngine(built, facts.engine);
 }
 
-/** Gauges are set when they are read, from what the worker says of itself. */
-function declareFacts({ gauge }: Makers): (facts: WorkerFacts) => void {
-  const state = gauge("worker_state", "1 for the state the worker is in, 0 for those it was in.", ["state"]);
-  const statesSeen = new Set<string>();
-  const partitions = gauge("partitions_owned", "Input partitions this worker owns.");
-  const series = gauge("series", "Series this worker keeps.");
-  const models = gauge("models", "Models that serve series of this worker.");
-  const inFlight = gauge("trainings_in_flight", "Trainings under way in the worker's own threads.");
-  const planned = gauge("trainings_waiting", "Trainings chosen that have not begun.");
-  const phases = gauge("series_by_phase", "Series by where they stand: cold, training, champion, drifting.", [
-    "phase",
-  ]);
-  const lag = gauge("lag_records", "Input records known to the log and not yet taken by a lane.");
-  const buffered = gauge("buffered_batches", "Batches computed and waiting to be committed.");
-  const setEngine = declareEngine(gauge);
-  return (facts) => {
-    statesSeen.add(facts.state);
-    for (const name of statesSeen) state.set({ state: name }, name === facts.state ? 1 : 0);
-    partitions.set(facts.partitions);
-    series.set(facts.series);
-    models.set(facts.models);
-    inFlight.set(facts.training.inFlight);
-    planned.set(facts.training.waiting);
-    for (const [phase, count] of Object.entries(facts.phases)) phases.set({ phase }, count);
-    lag.set(facts.lag);
-    buffered.set(facts.bufferedBatches);
-    if (facts.engine !== null) setEngine(facts.engine);
-  };
+function setEngine(built: Built, facts: EngineFacts): void {
+  const { name, device } = facts;
+  built.engineInfo.set({ name, device }, 1);
+  built.engineModels.set(facts.residentModels);
+  built.engineBytes.set(facts.residentBytes);
+  built.engineWaitingForecasts.set(facts.waitingForecasts);
+  built.engineWaitingFits.set(facts.waitingFits);
 }
 
-function declareEngine(gauge: Makers["gauge"]): (facts: EngineFacts) => void {
-  const info = gauge("engine_info", "Always 1; the labels tell what runs the models, and on which device.", [
-    "name",
-    "device",
-  ]);
-  const models = gauge("engine_resident_models", "Models that the engine holds ready.");
-  const bytes = gauge(
-    "engine_resident_bytes",
-    "Memory of the weights that the engine holds ready, in bytes.",
-  );
-  const forecasts = gauge("engine_waiting_forecasts", "Forecasts that wait for a thread of the engine.");
-  const fits = gauge("engine_waiting_fits", "Nets to train that wait for a thread of the engine.");
-  return ({ name, device, residentModels, residentBytes, waitingForecasts, waitingFits }) => {
-    info.set({ name, device }, 1);
-    models.set(residentModels);
-    bytes.set(residentBytes);
-    forecasts.set(waitingForecasts);
-    fits.set(waitingFits);
-  };
+async function setQuality(
+  built: Built,
+  qualities: Iterable<SeriesQuality>,
+  { worstSeries, series }: MetricSettings,
+): Promise<void> {
+  const { seriesMase, seriesCrps, seriesCoverage, worstSeries: worstGauge, namedSeries } = built;
+  for (const metric of [seriesMase, seriesCrps, seriesCoverage, worstGauge, namedSeries]) metric.reset();
+  const patterns = series.map(compileGlob);
+  let worst: SeriesQuality[] = [];
+  let looked = 0;
+  let named = 0;
+  for (const quality of qualities) {
+    if (++looked % seriesPerTurn === 0) await setImmediate();
+    const { seriesId, mase, scaledCrps, coverage } = quality;
+    seriesMase.observe(mase);
+    seriesCrps.observe(scaledCrps);
+    for (const { stated, observed } of coverage) seriesCoverage.observe({ stated: String(stated) }, observed);
+    if (named < mostNamed && patterns.some((pattern) => pattern.test(seriesId))) {
+      namedSeries.set({ series_id: seriesId }, mase);
+      named++;
+    }
+    if (worst.length < worstSeries || mase > (worst.at(-1)?.mase ?? Number.POSITIVE_INFINITY))
+      worst = [...worst, quality].sort((one, other) => other.mase - one.mase).slice(0, worstSeries);
+  }
+  for (const { seriesId, mase } of worst) worstGauge.set({ series_id: seriesId }, mase);
 }

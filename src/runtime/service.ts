@@ -196,7 +196,10 @@ export class Service {
     const { metrics, work } = this.#parts;
     return {
       "/metrics": async () => {
-        const { contentType, text: body } = await metrics.expose(work.facts());
+        const { contentType, text: body } = await metrics.expose({
+          ...work.facts(),
+          isReady: this.status().isReady,
+        });
         return { status: 200, contentType, body };
       },
       // Alive as long as it answers: a lost broker or a long restore is no reason to be restarted.

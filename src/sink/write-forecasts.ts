@@ -24,9 +24,10 @@ export type EncodedBatch = Batch<never>;
  */
 export async function* encodeForecasts(
   batches: AsyncIterable<Batch<Forecast>>,
-  { topic, partitions, encode }: SinkParts,
+  { topic, partitions, encode, metrics }: SinkParts,
 ): AsyncGenerator<EncodedBatch> {
   for await (const batch of batches) {
+    const done = metrics.begin();
     const partition = batch.partition % partitions;
     const forecasts = batch.items.map(
       (forecast): Outgoing => ({
@@ -36,7 +37,9 @@ export async function* encodeForecasts(
         value: encode(forecast),
       }),
     );
-    yield { ...batch, items: [], records: [...batch.records, ...forecasts] };
+    const records = [...batch.records, ...forecasts];
+    done();
+    yield { ...batch, items: [], records };
   }
 }
 
@@ -49,6 +52,8 @@ export async function settleBatches(
     await batch.settle(batch.records);
     const settledMs = clock.nowMs();
     metrics.committed((settledMs - startedMs) / 1000);
-    metrics.latency(Math.max(0, settledMs - batch.arrivedMs) / 1000);
+    const secondsSince = (ms: number) => Math.max(0, settledMs - ms) / 1000;
+    if (batch.arrivedMs !== null) metrics.arrivalLatency(secondsSince(batch.arrivedMs));
+    if (batch.eventMs !== null) metrics.eventLatency(secondsSince(batch.eventMs));
   }
 }

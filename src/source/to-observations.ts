@@ -34,9 +34,12 @@ export async function* toObservations(
     const preparation = codec.prepare(batch.records);
     if (preparation !== undefined) await preparation;
     const { topic, partition, nextOffset } = batch;
+    const done = parts.metrics.begin();
+    const read = readBatch(batch, codec, parts);
+    done();
     yield {
       partition,
-      ...readBatch(batch, codec, parts),
+      ...read,
       settle: (records) => owned.commit({ records, topic, nextOffset }),
     };
   }
@@ -52,6 +55,7 @@ function readBatch(
   const nowMs = clock.nowMs();
   const latestMs = nowMs + parts.futureToleranceMs;
   const items: Arrival[] = [];
+  let eventMs: number | null = null;
   const records: Outgoing[] = [];
   for (const record of batch.records) {
     const read = codec.decode(record);
@@ -61,6 +65,7 @@ function readBatch(
     if (refusal === null) {
       const { seriesId, timeMs, values } = read as Observation;
       items.push({ seriesId, timeMs, values, origin });
+      if (eventMs === null || timeMs > eventMs) eventMs = timeMs;
       continue;
     }
     records.push(toDeadLetter(origin, refusal, deadLetters));
@@ -73,6 +78,7 @@ function readBatch(
     records,
     placements: [],
     arrivedMs,
+    eventMs,
     isBehind: isBehind(batch.records, nowMs, behindAfterMs),
     isFull: batch.records.length >= parts.maxBatchRecords,
   };

@@ -34,8 +34,10 @@ export async function* toWindows<T extends Observation>(
   deps: WindowStageDeps<T>,
 ): AsyncGenerator<Batch<Window>> {
   for await (const batch of batches) {
+    const done = deps.metrics.begin();
     const { items, placements, rejected } = advance(batch, store, deps);
     const changes = store.takeChanges().map((block) => deps.encodeBlock(block, batch.partition));
+    done();
     // A batch without a window still flows on: settling it is what moves the input position.
     yield { ...batch, items, placements, records: [...batch.records, ...rejected, ...changes] };
   }

@@ -28,7 +28,7 @@ function open(bootstrap: string): Promise<Log> {
     brokers: [bootstrap],
     clientId: "contract",
     sessionTimeoutMs: 6_000,
-    transactionTimeoutMs: 15_000,
+    transactions: { timeoutMs: 15_000, onEnd: () => {} },
     replicationFactor: 1,
     clock: systemClock,
     logger: silentLogger,

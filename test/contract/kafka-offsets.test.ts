@@ -18,7 +18,7 @@ const brokerTest = contractTests(async () => {
     brokers: [await brokerForTests()],
     clientId: "offsets",
     sessionTimeoutMs: 6_000,
-    transactionTimeoutMs: 15_000,
+    transactions: { timeoutMs: 15_000, onEnd: () => {} },
     replicationFactor: 1,
     clock: systemClock,
     logger: silentLogger,

@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { stages } from "../../src/runtime/metric-table.ts";
 import { Fleet } from "./support/fleet.ts";
 import { at, hourly, raw } from "./support/readings.ts";
 import { until } from "./support/turns.ts";
@@ -46,7 +47,7 @@ test("the metrics of a run have the numbers of the run", async (t) => {
   await fleet.play(...hourly("a", 0, ramp(10)), ...hourly("b", 0, ramp(2)), raw("b", "?"), "settle");
   const { body } = await fleet.page("/metrics");
   const expected = [
-    'forecastnet_build_info{version="test"} 1',
+    `forecastnet_build_info{version="test",node="${process.version}"} 1`,
     'forecastnet_observations_total{outcome="advanced"} 12',
     'forecastnet_dead_letters_total{reason="undecodable"} 1',
     'forecastnet_forecasts_total{tier="cold",method="persistence"} 7',
@@ -54,6 +55,11 @@ test("the metrics of a run have the numbers of the run", async (t) => {
     "forecastnet_batch_records_sum 13",
     "forecastnet_batch_records_count 4",
     "forecastnet_commit_duration_seconds_count 4",
+    ...stages.map((stage) => `forecastnet_stage_duration_seconds_count{stage="${stage}"} 4`),
+    "forecastnet_arrival_to_commit_seconds_count 4",
+    "forecastnet_event_to_commit_seconds_count 4",
+    "forecastnet_ready 1",
+    "forecastnet_partitions_restoring 0",
     "forecastnet_restore_duration_seconds_count 2",
     "forecastnet_partitions_owned 2",
     "forecastnet_series 2",

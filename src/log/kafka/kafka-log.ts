@@ -18,6 +18,7 @@ import { isPassing, reasonOf, toPassing } from "./kafka-errors.ts";
 import { KafkaMembership } from "./kafka-membership.ts";
 import { KafkaReads } from "./kafka-reads.ts";
 import { cutRequests } from "./produce-requests.ts";
+import type { TransactionSettings } from "./transactor.ts";
 
 export interface KafkaLogOptions {
   readonly brokers: readonly string[];
@@ -29,7 +30,7 @@ export interface KafkaLogOptions {
     readonly password: string;
   };
   readonly sessionTimeoutMs: number;
-  readonly transactionTimeoutMs: number;
+  readonly transactions: TransactionSettings;
   /** Copies of each topic we create; -1 leaves it to the broker. */
   readonly replicationFactor: number;
   readonly clock: Clock;
@@ -114,14 +115,14 @@ class KafkaLog implements Log {
   }
 
   async join(subscription: Subscription, lane: Lane): Promise<Membership> {
-    const { sessionTimeoutMs, transactionTimeoutMs, clock, logger } = this.#options;
+    const { sessionTimeoutMs, transactions, clock, logger } = this.#options;
     for (const topic of subscription.inputs) await this.#findTopic(topic);
     const membership = new KafkaMembership({
       kafka: this.#kafka,
       subscription,
       lane,
       sessionTimeoutMs,
-      transactionTimeoutMs,
+      transactions,
       clock,
       logger,
       findTopic: (topic) => this.#findTopic(topic),

@@ -18,7 +18,7 @@ import { isPassing, reasonOf } from "./kafka-errors.ts";
 import { KafkaLane } from "./kafka-lane.ts";
 import type { TableReads } from "./kafka-reads.ts";
 import type { FindTopic } from "./produce-requests.ts";
-import { Transactor } from "./transactor.ts";
+import { type TransactionSettings, Transactor } from "./transactor.ts";
 
 const rejoinMs = 250;
 
@@ -27,7 +27,7 @@ export interface MembershipOptions {
   readonly subscription: Subscription;
   readonly lane: Lane;
   readonly sessionTimeoutMs: number;
-  readonly transactionTimeoutMs: number;
+  readonly transactions: TransactionSettings;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly findTopic: FindTopic;
@@ -275,12 +275,12 @@ export class KafkaMembership implements Membership {
   }
 
   #transactor(partition: number, lost: AbortSignal): Transactor {
-    const { kafka, subscription, transactionTimeoutMs, findTopic, committed, logger } = this.#options;
+    const { kafka, subscription, transactions, findTopic, committed, logger } = this.#options;
     return new Transactor({
       kafka,
       group: subscription.group,
       partition,
-      transactionTimeoutMs,
+      transactions,
       lost,
       findTopic,
       committed: (topic) => committed(subscription.group, topic, partition),

@@ -12,11 +12,18 @@ import type { Commit } from "../log.ts";
 import { isFenced, isPassing, isTooLarge, reasonOf } from "./kafka-errors.ts";
 import { cutRequests, type FindTopic, largestRecordError } from "./produce-requests.ts";
 
+export interface TransactionSettings {
+  /** The broker aborts one that is open for longer. */
+  readonly timeoutMs: number;
+  /** Hears how each one ended. */
+  readonly onEnd: (outcome: "committed" | "aborted") => void;
+}
+
 export interface TransactorOptions {
   readonly kafka: Kafka;
   readonly group: string;
   readonly partition: number;
-  readonly transactionTimeoutMs: number;
+  readonly transactions: TransactionSettings;
   readonly lost: AbortSignal;
   readonly findTopic: FindTopic;
   /** Where the group stands in this partition of a topic; null when it never committed. */
@@ -76,10 +83,11 @@ export class Transactor {
   }
 
   async #recover(commit: Commit | Pick<Commit, "records">, firstError: unknown): Promise<void> {
-    const { lost, confirmMembership, onTrouble } = this.#options;
+    const { lost, confirmMembership, onTrouble, transactions } = this.#options;
     const move = "topic" in commit ? commit : null;
     let error = firstError;
     for (let attempt = 0; ; attempt++) {
+      transactions.onEnd("aborted");
       if (error instanceof ForecastnetError && !error.retryable) throw error;
       if (isFenced(error))
         throw new PartitionLostError(this.#options.partition, "its producer was fenced", error);
@@ -124,6 +132,7 @@ export class Transactor {
       await transaction.sendOffsets({ consumerGroupId, topics: [{ topic: move.topic, partitions }] });
     }
     await transaction.commit();
+    this.#options.transactions.onEnd("committed");
   }
 
   /**
@@ -132,13 +141,13 @@ export class Transactor {
    */
   async #fence(): Promise<void> {
     await this.close();
-    const { kafka, group, partition, transactionTimeoutMs } = this.#options;
+    const { kafka, group, partition, transactions } = this.#options;
     const producer = kafka.producer({
       // Stable across restarts: readers of committed data would otherwise wait for a dead id's time-out.
       transactionalId: `${group}-${partition}`,
       idempotent: true,
       maxInFlightRequests: 1,
-      transactionTimeout: transactionTimeoutMs,
+      transactionTimeout: transactions.timeoutMs,
       createPartitioner:
         () =>
         ({ message }) =>

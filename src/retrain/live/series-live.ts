@@ -11,7 +11,8 @@ import type {
   SeriesSettings,
   Window,
 } from "../../domain.ts";
-import { naiveErrorOf } from "../../models/scores.ts";
+import { meanOf, naiveErrorOf } from "../../models/scores.ts";
+import type { SeriesQuality } from "../../runtime/metric-groups.ts";
 import type { ServingFacts } from "../decision.ts";
 import { errorCapOf } from "../drift.ts";
 import { type LifeFacts, unborn } from "../life.ts";
@@ -88,6 +89,17 @@ export class SeriesLive {
   /** Of the version in force; null until a forecast of it has matured by a step. */
   scores(): LiveScores | null {
     return this.#tenure?.scores() ?? null;
+  }
+
+  /** As metrics tell it; null until a horizon of slots has been scored. */
+  quality(): SeriesQuality | null {
+    const tenure = this.#tenure;
+    if (tenure === null || this.scoredSlots < tenure.frame.horizon) return null;
+    const scores = tenure.scores();
+    if (scores === null) return null;
+    const { seriesId } = this;
+    const { mase, crps, coverage } = scores;
+    return { seriesId, mase, scaledCrps: crps / meanOf(tenure.frame.naiveErrors), coverage };
   }
 
   /** The rolling MASE in which one shock counts for little; null while there is none, or nothing to bound it by. */

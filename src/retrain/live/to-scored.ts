@@ -3,13 +3,9 @@
 // travels with the batch. No I/O; all state lives in the book.
 
 import type { Batch, Forecast, Made, Outgoing, Placement } from "../../domain.ts";
+import type { LiveMetrics } from "../../runtime/metric-groups.ts";
 import type { ServingFacts } from "../decision.ts";
 import type { LiveBook } from "./live-book.ts";
-
-export interface LiveMetrics {
-  /** Steps of forecasts that were scored by an observation. */
-  scored(steps: number): void;
-}
 
 export interface ScoreStageParts {
   readonly stateTopic: string;
@@ -25,6 +21,7 @@ export async function* toScored(
   parts: ScoreStageParts,
 ): AsyncGenerator<Batch<Forecast>> {
   for await (const batch of batches) {
+    const done = parts.metrics.begin();
     const items = replay(batch, book, parts);
     const { partition } = batch;
     const changes = book
@@ -32,6 +29,7 @@ export async function* toScored(
       .map(
         ({ key, value }): Outgoing => ({ topic: parts.stateTopic, partition, key: Buffer.from(key), value }),
       );
+    done();
     yield { ...batch, items, records: [...batch.records, ...changes] };
   }
 }

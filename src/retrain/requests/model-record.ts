@@ -5,6 +5,7 @@ import { createHash } from "node:crypto";
 import type { ModelRecord, StorageSymbol } from "../../log/codec/schemas.generated.ts";
 import type { ForecastNetModel } from "../../models/forecastnet/model.ts";
 import { decodeModel, encodeModel, type Storage } from "../../models/forecastnet/model-bytes.ts";
+import { meanOf } from "../../models/scores.ts";
 import { ForecastnetError } from "../../runtime/errors.ts";
 import type { TrainedModel } from "../training-task.ts";
 
@@ -83,8 +84,4 @@ function readBasis(spec: string): TrainedModel["basis"] {
 /** A model that validated on nothing has no scores; the record says so by its scored steps, not by NaN. */
 function finite(score: number): number {
   return Number.isFinite(score) ? score : 0;
-}
-
-function meanOf(naiveErrors: readonly number[]): number {
-  return naiveErrors.reduce((sum, error) => sum + error, 0) / naiveErrors.length;
 }

@@ -21,6 +21,7 @@ import {
   url,
 } from "./formats.ts";
 import { modelSchema } from "./model-schema.ts";
+import { processSchema } from "./process-schema.ts";
 import type { Secret } from "./secret.ts";
 import { type Setting, setting } from "./setting.ts";
 
@@ -258,21 +259,7 @@ export const schema = {
       60_000,
     ),
   },
-  worker: {
-    graceMs: setting("Time to settle and leave after SIGTERM.", integer(1000, 600_000), 25_000),
-    host: setting("Address the HTTP server listens on.", freeText, "0.0.0.0"),
-    port: setting("Port of the HTTP server; 0 takes any free one.", integer(0, 65_535), 9464),
-    tokenFile: setting(
-      "File with the token that HTTP requests which change something must bear; without one they are refused.",
-      filePath,
-      "",
-    ),
-    logLevel: setting(
-      "Least severe level that is logged.",
-      oneOf("trace", "debug", "info", "warn", "error", "fatal", "silent"),
-      "info",
-    ),
-  },
+  ...processSchema,
 };
 
 /** The values as given: a key ending in `File` holds a path. */

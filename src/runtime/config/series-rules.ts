@@ -1,6 +1,7 @@
 // Which settings hold for which series. Every override whose pattern matches applies, in order, so a later
 // one wins. Series with the same matches share one frozen object: memory grows with the rules, not the series.
 import type { SeriesSettings } from "../../domain.ts";
+import { compileGlob } from "../glob.ts";
 import type { AppConfig } from "./schema.ts";
 
 const horizonsKeptByDefault = 60;
@@ -53,19 +54,4 @@ export function minimumHistory(horizon: number, season: number): number {
 function makeFit(settings: SeriesSettings): SeriesSettings {
   const history = Math.max(settings.history, minimumHistory(settings.horizon, settings.season));
   return { ...settings, history, gapMax: Math.min(settings.gapMax, history - 1) };
-}
-
-/**
- * `*` is any run of characters, `?` is one. Each stretch between stars is taken at its first occurrence and
- * never tried elsewhere (a lookahead does not backtrack), so a hostile id costs no more than a plain one.
- */
-function compileGlob(glob: string): RegExp {
-  const [first, ...rest] = glob.split(/\*+/).map(stretchToPattern);
-  const last = rest.pop();
-  const middle = rest.map((stretch, index) => `(?=(.*?${stretch}))\\${index + 1}`).join("");
-  return new RegExp(`^${first}${middle}${last === undefined ? "" : `.*${last}`}$`, "su");
-}
-
-function stretchToPattern(stretch: string): string {
-  return stretch.replace(/[\\^$.*+()[\]{}|/]/g, "\\$&").replaceAll("?", ".");
 }

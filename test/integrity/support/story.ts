@@ -246,7 +246,8 @@ function storyConfig(broker: string, changes: (name: string) => ConfigChanges): 
 
 export function openLog(bootstrap: string): Promise<Log> {
   return openKafkaLog({
-    ...{ brokers: [bootstrap], clientId: "story", sessionTimeoutMs, transactionTimeoutMs: 20_000 },
+    ...{ brokers: [bootstrap], clientId: "story", sessionTimeoutMs },
+    transactions: { timeoutMs: 20_000, onEnd: () => {} },
     ...{ replicationFactor: 1, clock: systemClock, logger: silentLogger },
   });
 }

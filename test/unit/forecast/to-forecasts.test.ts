@@ -3,6 +3,7 @@ import { test } from "node:test";
 import type { Batch, Made, SeriesSettings, Window } from "../../../src/domain.ts";
 import { createColdForecaster } from "../../../src/forecast/cold-forecaster.ts";
 import { toForecasts } from "../../../src/forecast/to-forecasts.ts";
+import { untimed } from "../../rig/untimed.ts";
 
 const settings: SeriesSettings = {
   interval: "PT1H",
@@ -25,7 +26,16 @@ const windowOf = (seriesId: string, values: readonly number[], changes: Partial<
 });
 
 const batchOf = (items: readonly Window[]): Batch<Window> => ({
-  ...{ partition: 1, items, records: [], placements: [], arrivedMs: 5, isBehind: false, isFull: false },
+  ...{
+    partition: 1,
+    items,
+    records: [],
+    placements: [],
+    arrivedMs: 5,
+    eventMs: 4,
+    isBehind: false,
+    isFull: false,
+  },
   settle: async () => {},
 });
 
@@ -33,6 +43,7 @@ async function forecastAll(batches: readonly Batch<Window>[]) {
   const counted: string[] = [];
   const results: Batch<Made>[] = [];
   const metrics = {
+    ...untimed,
     forecasts: (tier: string, method: string, n: number) => counted.push(`${tier} ${method} ${n}`),
   };
   async function* source() {

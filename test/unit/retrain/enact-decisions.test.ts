@@ -11,7 +11,7 @@ const aWhileMs = 1_000;
 function batchOf(item: string): Batch<string> {
   const deadLetter = { topic: "dead", partition: 0, key: null, value: null };
   return {
-    ...{ partition: 0, items: [item], records: [deadLetter], placements: [], arrivedMs: 0 },
+    ...{ partition: 0, items: [item], records: [deadLetter], placements: [], arrivedMs: 0, eventMs: 0 },
     ...{ isBehind: false, isFull: false, settle: async () => {} },
   };
 }

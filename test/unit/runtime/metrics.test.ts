@@ -1,20 +1,21 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
-import type { WorkerFacts } from "../../../src/runtime/metric-groups.ts";
+import { describe, test } from "node:test";
+import type { SeriesQuality, ServiceFacts } from "../../../src/runtime/metric-groups.ts";
+import { metricTable, stages } from "../../../src/runtime/metric-table.ts";
 import { createMetrics } from "../../../src/runtime/metrics.ts";
 
 const engine = {
   ...{ name: "simd", device: "cpu", residentModels: 3, residentBytes: 4096 },
   ...{ waitingForecasts: 8, waitingFits: 2 },
 };
-const facts: WorkerFacts = {
+const facts: ServiceFacts = {
   ...{ state: "running", partitions: 2, series: 5, lag: 7, bufferedBatches: 1, models: 4 },
   training: { inFlight: 1, waiting: 2 },
   phases: { cold: 3, drifting: 1 },
-  engine,
+  ...{ isReady: true, restoring: 1, quality: [], engine },
 };
 
-async function linesOf(metrics: ReturnType<typeof createMetrics>, given: WorkerFacts): Promise<string[]> {
+async function linesOf(metrics: ReturnType<typeof createMetrics>, given: ServiceFacts): Promise<string[]> {
   return (await metrics.expose(given)).text.split("\n").filter((line) => line.startsWith("forecastnet_"));
 }
 
@@ -36,12 +37,16 @@ test("every verb of a stage moves the number it names", async () => {
   metrics.retrain.unreadable("unreadable");
   metrics.retrain.failed();
   metrics.sink.committed(0.02);
-  metrics.sink.latency(0.3);
+  metrics.sink.arrivalLatency(0.3);
+  metrics.sink.eventLatency(7);
+  metrics.transaction("aborted");
+  for (const stage of [metrics.source, metrics.window, metrics.forecast, metrics.live, metrics.sink])
+    stage.begin()();
   metrics.restored(6, 2);
   metrics.moved("starting", "joining");
   const lines = await linesOf(metrics, facts);
   const expected = [
-    'forecastnet_build_info{version="1.2.3"} 1',
+    `forecastnet_build_info{version="1.2.3",node="${process.version}"} 1`,
     "forecastnet_batch_records_sum 40",
     'forecastnet_dead_letters_total{reason="bad-time"} 1',
     'forecastnet_observations_total{outcome="advanced"} 39',
@@ -61,6 +66,12 @@ test("every verb of a stage moves the number it names", async () => {
     'forecastnet_forecasts_total{tier="cold",method="persistence"} 4',
     "forecastnet_commit_duration_seconds_sum 0.02",
     "forecastnet_arrival_to_commit_seconds_sum 0.3",
+    "forecastnet_event_to_commit_seconds_sum 7",
+    'forecastnet_transactions_total{outcome="committed"} 0',
+    'forecastnet_transactions_total{outcome="aborted"} 1',
+    ...stages.map((stage) => `forecastnet_stage_duration_seconds_count{stage="${stage}"} 1`),
+    "forecastnet_ready 1",
+    "forecastnet_partitions_restoring 1",
     "forecastnet_restored_blocks_total 6",
     "forecastnet_restore_duration_seconds_sum 2",
     'forecastnet_state_changes_total{from="starting",to="joining"} 1',
@@ -89,10 +100,11 @@ test("the state the worker has left is 0, the one it is in is 1", async () => {
   const metrics = createMetrics("x");
   await metrics.expose({ ...facts, state: "joining" });
   const states = (await linesOf(metrics, facts)).filter((line) => line.includes("worker_state"));
-  assert.deepEqual(states.sort(), [
-    'forecastnet_worker_state{state="joining"} 0',
-    'forecastnet_worker_state{state="running"} 1',
-  ]);
+  assert.deepEqual(
+    states.filter((line) => line.endsWith(" 1")),
+    ['forecastnet_worker_state{state="running"} 1'],
+  );
+  assert.ok(states.includes('forecastnet_worker_state{state="joining"} 0'));
 });
 
 test("two workers in one process count apart, and no name lacks its help", async () => {
@@ -104,4 +116,60 @@ test("two workers in one process count apart, and no name lacks its help", async
   const named = [...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name);
   const helped = [...text.matchAll(/^# HELP (\S+) \S/gm)].map(([, name]) => name);
   assert.deepEqual(named, helped);
+});
+
+test("what may happen is counted from 0 on, so that the first time is an increase", async () => {
+  const lines = await linesOf(createMetrics("x"), facts);
+  for (const reason of metricTable.deadLetters.labels.reason)
+    assert.ok(lines.includes(`forecastnet_dead_letters_total{reason="${reason}"} 0`));
+  assert.ok(lines.includes('forecastnet_model_decisions_total{kind="rolled-back"} 0'));
+});
+
+describe("the series of a fleet", () => {
+  const qualityOf = (seriesId: string, mase: number): SeriesQuality => ({
+    ...{ seriesId, mase, scaledCrps: mase / 2 },
+    coverage: [{ stated: 0.8, observed: 0.72 }],
+  });
+  const fleet = Array.from({ length: 1_200 }, (_, i) => qualityOf(`pump-${i}`, i / 1_000));
+
+  test("are told by how many are how good, as of each scrape", async () => {
+    const metrics = createMetrics("x");
+    await metrics.expose({ ...facts, quality: fleet });
+    const lines = await linesOf(metrics, { ...facts, quality: fleet.slice(0, 700) });
+    const expected = [
+      'forecastnet_series_mase_bucket{le="0.5"} 501',
+      "forecastnet_series_mase_count 700",
+      'forecastnet_series_scaled_crps_bucket{le="0.3"} 601',
+      'forecastnet_series_coverage_bucket{le="0.7",stated="0.8"} 0',
+      'forecastnet_series_coverage_bucket{le="0.75",stated="0.8"} 700',
+    ];
+    assert.deepEqual(
+      expected.filter((line) => !lines.includes(line)),
+      [],
+    );
+  });
+
+  test("are named only when they are the worst, or when somebody asked for them; a hundred of those at most", async () => {
+    const metrics = createMetrics("x", { worstSeries: 2, series: ["pump-5", "pump-11*"] });
+    const named = async (quality: readonly SeriesQuality[]) =>
+      (await linesOf(metrics, { ...facts, quality })).filter((line) => line.includes("series_id="));
+    assert.deepEqual(
+      (await named(fleet)).filter((line) => line.includes("worst")),
+      [
+        'forecastnet_worst_series_mase{series_id="pump-1199"} 1.199',
+        'forecastnet_worst_series_mase{series_id="pump-1198"} 1.198',
+      ],
+    );
+    assert.equal((await named(fleet)).length, 2 + 100);
+    assert.deepEqual(await named([]), []);
+  });
+
+  test("are told right to two that ask at the same time", async () => {
+    const metrics = createMetrics("x");
+    const both = await Promise.all([
+      metrics.expose({ ...facts, quality: fleet }),
+      metrics.expose({ ...facts, quality: fleet }),
+    ]);
+    for (const { text } of both) assert.match(text, /^forecastnet_series_mase_count 1200$/m);
+  });
 });

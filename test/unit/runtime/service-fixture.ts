@@ -47,7 +47,7 @@ export function startService(t: TestContext, script: Script = {}): Rig {
       trouble: () => null,
       facts: () => ({
         ...{ state: service.state, partitions: 3, series: 0, lag: 0, bufferedBatches: 0, models: 0 },
-        ...{ training: { inFlight: 0, waiting: 0 }, phases: {}, engine: null },
+        ...{ training: { inFlight: 0, waiting: 0 }, phases: {}, restoring: 0, quality: [], engine: null },
       }),
       pages: {},
       closes: [...closes, openResource(() => open())],

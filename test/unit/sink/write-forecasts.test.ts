@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Batch, Forecast, Outgoing } from "../../../src/domain.ts";
 import { encodeForecasts, type SinkParts, settleBatches } from "../../../src/sink/write-forecasts.ts";
+import { untimed } from "../../rig/untimed.ts";
 
 const letter: Outgoing = { topic: "dead", partition: 5, key: null, value: Buffer.from("?") };
 
@@ -15,12 +16,26 @@ function sinkOf(commit: (records: readonly Outgoing[]) => void) {
     encode: ({ id }) => Buffer.from(id),
     clock: { nowMs: () => nowMs },
     metrics: {
+      ...untimed,
       committed: (seconds) => timed.push(`commit ${seconds}`),
-      latency: (seconds) => timed.push(`latency ${seconds}`),
+      arrivalLatency: (seconds) => timed.push(`arrival ${seconds}`),
+      eventLatency: (seconds) => timed.push(`event ${seconds}`),
     },
   };
-  const batchOf = (ids: readonly string[], arrivedMs: number): Batch<Forecast> => ({
-    ...{ partition: 5, records: [letter], placements: [], arrivedMs, isBehind: false, isFull: false },
+  const batchOf = (
+    ids: readonly string[],
+    arrivedMs: number | null,
+    eventMs: number | null,
+  ): Batch<Forecast> => ({
+    ...{
+      partition: 5,
+      records: [letter],
+      placements: [],
+      arrivedMs,
+      eventMs,
+      isBehind: false,
+      isFull: false,
+    },
     items: ids.map((id) => ({ id, seriesId: `series of ${id}` }) as Forecast),
     settle: async (records) => {
       nowMs += 20;
@@ -39,13 +54,18 @@ function sinkOf(commit: (records: readonly Outgoing[]) => void) {
 test("a batch is settled once, with what it carried and its forecasts keyed by series, in the input's partition", async () => {
   const commits: (readonly Outgoing[])[] = [];
   const { batchOf, run, timed } = sinkOf((records) => commits.push(records));
-  await run([batchOf(["f1", "f2"], 9_500), batchOf([], 10_100)]);
+  await run([batchOf(["f1", "f2"], 9_500, 9_000), batchOf([], 10_100, null), batchOf([], null, null)]);
   const written = (id: string): Outgoing => ({
     ...{ topic: "forecasts", partition: 1, key: Buffer.from(`series of ${id}`), value: Buffer.from(id) },
   });
-  assert.deepEqual(commits, [[letter, written("f1"), written("f2")], [letter]]);
-  // The second batch came, by another machine's clock, after it was settled: no negative latency.
-  assert.deepEqual(timed, ["commit 0.02", "latency 0.52", "commit 0.02", "latency 0"]);
+  assert.deepEqual(commits, [[letter, written("f1"), written("f2")], [letter], [letter]]);
+  assert.deepEqual(timed, [
+    ...["commit 0.02", "arrival 0.52", "event 1.02"],
+    // Came, by another machine's clock, after it was settled: no negative latency. It held no observation.
+    ...["commit 0.02", "arrival 0"],
+    // Carried decisions only.
+    "commit 0.02",
+  ]);
 });
 
 test("a batch that cannot be settled ends the sink, and nothing after it is settled", async () => {
@@ -54,8 +74,8 @@ test("a batch that cannot be settled ends the sink, and nothing after it is sett
     commits.push(records.length);
     if (commits.length === 2) throw new Error("fenced");
   });
-  const failing = run([batchOf(["f1"], 0), batchOf(["f2", "f3"], 0), batchOf(["f4"], 0)]);
+  const failing = run([batchOf(["f1"], 0, 0), batchOf(["f2", "f3"], 0, 0), batchOf(["f4"], 0, 0)]);
   await assert.rejects(failing, /fenced/);
   assert.deepEqual(commits, [2, 3]);
-  assert.equal(timed.length, 2);
+  assert.equal(timed.length, 3);
 });

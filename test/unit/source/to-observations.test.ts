@@ -4,6 +4,7 @@ import { jsonObservations } from "../../../src/log/codec/json-observations.ts";
 import { defaultFields, type ObservationCodec } from "../../../src/log/codec/observation-codec.ts";
 import type { Commit, OwnedPartition, StoredBatch, StoredRecord } from "../../../src/log/log.ts";
 import { type SourceParts, toObservations } from "../../../src/source/to-observations.ts";
+import { untimed } from "../../rig/untimed.ts";
 
 const NOW_MS = Date.UTC(2024, 0, 2);
 const json = jsonObservations(defaultFields, { maxRecordBytes: 1000, maxIdLength: 10 });
@@ -25,6 +26,7 @@ async function readOne(records: readonly StoredRecord[], changes: Partial<Source
     behindAfterMs: 60_000,
     clock: { nowMs: () => NOW_MS },
     metrics: {
+      ...untimed,
       batch: (count) => counted.push(`batch ${count}`),
       deadLetter: (reason) => counted.push(reason),
     },
@@ -90,6 +92,12 @@ test("a batch is behind by its oldest record, has arrived with its newest, and i
   assert.equal((await readOne(records.slice(1))).result.isBehind, false);
   assert.equal((await readOne([stored(0, body, NOW_MS - 60_000)])).result.isBehind, false);
   assert.equal((await readOne(records, { behindAfterMs: 0 })).result.isBehind, false);
+});
+
+test("the event time of a batch is that of its newest observation, whatever else it holds", async () => {
+  const at = (offset: number, time: number) => stored(offset, { seriesId: "a", time, value: 1 });
+  assert.equal((await readOne([at(0, 5), at(1, 9), at(2, 7)])).result.eventMs, 9);
+  assert.equal((await readOne([stored(0, "?")])).result.eventMs, null);
 });
 
 test("a format that must fetch a schema first is waited for", async () => {

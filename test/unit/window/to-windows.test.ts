@@ -4,6 +4,7 @@ import type { Batch, Observation, Outgoing, SeriesSettings, Window } from "../..
 import { SeriesStore } from "../../../src/window/series-store.ts";
 import { blockKey } from "../../../src/window/state-blocks.ts";
 import { toWindows, type WindowStageDeps } from "../../../src/window/to-windows.ts";
+import { untimed } from "../../rig/untimed.ts";
 
 const HOUR = 3_600_000;
 
@@ -35,6 +36,7 @@ function stage(settings: Partial<SeriesSettings> = {}, modelSteps: Readonly<Reco
     levels: [0.5],
     modelStepsOf: (seriesId) => modelSteps[seriesId] ?? 0,
     metrics: {
+      ...untimed,
       observations: count,
       skippedOrigins: (n) => count("skipped", n),
       resetSeries: (reason) => count(reason, 1),
@@ -51,7 +53,7 @@ function stage(settings: Partial<SeriesSettings> = {}, modelSteps: Readonly<Reco
       items,
       records: [outgoing("dead", "earlier")],
       placements: [],
-      arrivedMs: 0,
+      ...{ arrivedMs: 0, eventMs: 0 },
       isFull: false,
       isBehind,
       settle: async () => {},

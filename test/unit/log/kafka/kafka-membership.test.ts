@@ -48,7 +48,7 @@ async function join(kafka: Kafka): Promise<KafkaMembership> {
     subscription: { group: "g", inputs: ["sensors"] } as never,
     lane: async () => undefined,
     sessionTimeoutMs: 10_000,
-    transactionTimeoutMs: 10_000,
+    transactions: { timeoutMs: 10_000, onEnd: () => {} },
     clock: systemClock,
     logger: silentLogger,
     findTopic: () => Promise.reject(new Error("no topic is needed here")),

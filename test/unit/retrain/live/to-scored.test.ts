@@ -17,6 +17,7 @@ import { restoreBook } from "../../../../src/retrain/live/restore-book.ts";
 import { toScored } from "../../../../src/retrain/live/to-scored.ts";
 import { SeriesStore } from "../../../../src/window/series-store.ts";
 import { toWindows } from "../../../../src/window/to-windows.ts";
+import { untimed } from "../../../rig/untimed.ts";
 import { bookOf, forecastOf, placementAt, servingOf, settings, windowAt } from "./fixtures.ts";
 
 const HOUR = 3_600_000;
@@ -47,21 +48,31 @@ class Line {
   async run(items: readonly Observation[]): Promise<void> {
     async function* one(): AsyncGenerator<Batch<Observation>> {
       yield {
-        ...{ partition: 0, items, records: [], placements: [], arrivedMs: 0, isBehind: false, isFull: false },
+        ...{
+          partition: 0,
+          items,
+          records: [],
+          placements: [],
+          arrivedMs: 0,
+          eventMs: 0,
+          isBehind: false,
+          isFull: false,
+        },
         settle: async () => {},
       };
     }
     const windows = toWindows(one(), this.store, {
       ...{ levels, modelStepsOf: () => 0, intervalFound: () => {} },
-      metrics: { observations: () => {}, skippedOrigins: () => {}, resetSeries: () => {} },
+      metrics: { ...untimed, observations: () => {}, skippedOrigins: () => {}, resetSeries: () => {} },
       encodeBlock: () => ({ topic: "blocks", partition: 0, key: null, value: null }),
       reject: () => ({ topic: "dead", partition: 0, key: null, value: null }),
     });
-    const forecasts = toForecasts(windows, forecaster, { forecasts: () => {} });
+    const forecasts = toForecasts(windows, forecaster, { ...untimed, forecasts: () => {} });
     const scored = toScored(forecasts, this.book, {
       stateTopic: "state",
       servingOf: (seriesId) => (seriesId === "b" ? servingOf("v1", [2]) : null),
       metrics: {
+        ...untimed,
         scored: (steps) => {
           this.scoredSteps += steps;
         },
@@ -169,7 +180,7 @@ describe("scoring stage", () => {
     const first = windowAt(0);
     const second = { ...windowAt(1), placedBefore: 1 };
     const batch = {
-      ...{ partition: 4, records: [], arrivedMs: 0, isBehind: false, isFull: false },
+      ...{ partition: 4, records: [], arrivedMs: 0, eventMs: 0, isBehind: false, isFull: false },
       placements: [placementAt(1, [3]), placementAt(2, [100])],
       items: [first, second].map((window) => ({ window, forecast: forecastOf(window, [0, 1, 2]) })),
       settle: async () => {},
@@ -181,6 +192,7 @@ describe("scoring stage", () => {
     const parts = {
       ...{ stateTopic: "state", servingOf: () => servingOf("v1") },
       metrics: {
+        ...untimed,
         scored: (n: number) => {
           steps += n;
         },
