@@ -38,10 +38,10 @@ export class Cluster {
 
   async createTopic(topic: string, partitions: number, settings: Record<string, string> = {}): Promise<void> {
     const configEntries = Object.entries(settings).map(([name, value]) => ({ name, value }));
-    await this.#admin.createTopics({
-      topics: [{ topic, numPartitions: partitions, replicationFactor: 1, configEntries }],
-      waitForLeaders: true,
-    });
+    const topics = [{ topic, numPartitions: partitions, replicationFactor: 1, configEntries }];
+    await this.#admin.createTopics({ topics, waitForLeaders: false });
+    // The client's own waiting gives up at a broker that has not heard of the topic yet.
+    while (!(await this.#admin.listTopics()).includes(topic)) await wait(50);
   }
 
   /**

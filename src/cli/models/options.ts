@@ -1,8 +1,7 @@
 // The command line of `forecastnet models`: its own flags beside those of the configuration.
 
-import { type ParseArgsConfig, parseArgs } from "node:util";
 import { type Phase, phases } from "../../retrain/life.ts";
-import { settings } from "../../runtime/config/settings.ts";
+import { type OwnFlags, type OwnValues, readFlags, readSeconds, readWholeNumber } from "../command-flags.ts";
 
 export interface ListOptions {
   readonly action: "list";
@@ -81,7 +80,7 @@ const own = {
   timeout: { type: "string" },
   "no-wait": { type: "boolean", default: false },
   help: { type: "boolean", default: false },
-} as const satisfies ParseArgsConfig["options"];
+} as const satisfies OwnFlags;
 
 /** Which flags go with which action; one given elsewhere is a mistake worth telling. */
 const flagsByAction: Readonly<Record<ModelsOptions["action"], readonly (keyof typeof own)[]>> = {
@@ -96,29 +95,18 @@ const flagsByAction: Readonly<Record<ModelsOptions["action"], readonly (keyof ty
 /** The options, or in words what is wrong with them; the usage itself when it was asked for. */
 export function readCommandLine(argv: readonly string[]): CommandLine | string {
   try {
-    const configKeys = ["config", ...settings.keys()];
-    const ofConfig = Object.fromEntries(configKeys.map((name) => [name, { type: "string" as const }]));
-    const { values, positionals } = parseArgs({
-      args: [...argv],
-      options: { ...ofConfig, ...own },
-      allowPositionals: true,
-    });
-    if (values.help === true) return modelsUsage;
-    const given = values as Readonly<Record<string, string | boolean | undefined>>;
-    const configArgv = configKeys.flatMap((name) =>
-      given[name] === undefined ? [] : [`--${name}=${given[name]}`],
-    );
-    return { options: readOptions(given as OwnValues, positionals), configArgv };
+    const { values, positionals, configArgv } = readFlags(argv, own);
+    if (values.help) return modelsUsage;
+    return { options: readOptions(values, positionals), configArgv };
   } catch (error) {
     return `${(error as Error).message}\n\n${modelsUsage}`;
   }
 }
 
-type OwnValues = Readonly<{
-  [Name in keyof typeof own]: (typeof own)[Name]["type"] extends "boolean" ? boolean : string | undefined;
-}>;
-
-function readOptions(values: OwnValues, [action, subject, ...more]: readonly string[]): ModelsOptions {
+function readOptions(
+  values: OwnValues<typeof own>,
+  [action, subject, ...more]: readonly string[],
+): ModelsOptions {
   if (!isAction(action))
     throw new Error(action === undefined ? "say what to do" : `unknown action ${action}`);
   for (const name of Object.keys(own) as (keyof typeof own)[]) {
@@ -139,7 +127,7 @@ function readOptions(values: OwnValues, [action, subject, ...more]: readonly str
     if (!values.out) throw new Error("export needs --out FILE");
     return { action, modelKey: subject, file: values.out };
   }
-  const timeoutMs = values["no-wait"] ? null : 1_000 * readSeconds(values.timeout ?? "60");
+  const timeoutMs = values["no-wait"] ? null : readSeconds("--timeout", values.timeout ?? "60");
   if (action !== "import") return { action, modelKey: subject, timeoutMs };
   const skipsGate = values["skip-gate"];
   return { action, file: subject, modelKey: values.key ?? null, skipsGate, timeoutMs };
@@ -157,17 +145,5 @@ function readPhase(text: string | undefined): Phase | null {
 }
 
 function readLimit(text: string | undefined): number {
-  return text === undefined ? Number.POSITIVE_INFINITY : wholeNumber("--limit", text, 10_000_000);
-}
-
-function readSeconds(text: string): number {
-  const value = Number(text);
-  if (/^\d+(\.\d+)?$/.test(text) && value > 0 && value <= 86_400) return value;
-  throw new Error(`--timeout is "${text}"; give seconds, above 0 and at most 86400`);
-}
-
-function wholeNumber(flag: string, text: string, most: number): number {
-  const value = Number(text);
-  if (/^\d+$/.test(text) && value >= 1 && value <= most) return value;
-  throw new Error(`${flag} is "${text}"; give a whole number from 1 to ${most}`);
+  return text === undefined ? Number.POSITIVE_INFINITY : readWholeNumber("--limit", text, 10_000_000);
 }
