@@ -7,6 +7,8 @@ import { type CommandIo, exitCodes } from "./command.ts";
 import { runConfigCommand } from "./config.ts";
 import { runDemoCommand } from "./demo/demo.ts";
 import { runModelsCommand } from "./models/models.ts";
+import { runProbeCommand } from "./probe/probe.ts";
+import { runTopicsCommand } from "./topics.ts";
 import { runTrainerCommand } from "./trainer.ts";
 import { productVersion } from "./version.ts";
 import { runWorkerCommand } from "./worker.ts";
@@ -17,6 +19,8 @@ const usage = `usage: forecastnet <command> [options]
   worker   forecast the series of a Kafka cluster
   trainer  train models that workers ask for (retrain.where=trainers)
   models   see the models; retrain, roll back, export or import one
+  topics   create or check the topics of a fleet
+  probe    send an observation and wait for its forecast
   config   check or print the configuration
   version  print the version
 
@@ -41,6 +45,10 @@ async function run([command, ...argv]: readonly string[]): Promise<number> {
         return await runTrainerCommand(argv, io);
       case "models":
         return await runModelsCommand(argv, io);
+      case "topics":
+        return await runTopicsCommand(argv, io);
+      case "probe":
+        return await runProbeCommand(argv, io);
       case "config":
         return runConfigCommand(argv, io);
       case "version":

@@ -115,6 +115,7 @@ export interface Membership {
 export interface Log {
   /** What is known of those of the topics that exist. */
   describeTopics(topics: readonly string[]): Promise<readonly TopicFacts[]>;
+  /** Those that exist already are left as they are. Resolves once all of them can be described. */
   createTopics(specs: readonly TopicSpec[]): Promise<void>;
   join(subscription: Subscription, lane: Lane): Promise<Membership>;
   /** Appends without a transaction: for sensors and tools, never for the pipeline's results. */

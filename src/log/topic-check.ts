@@ -1,7 +1,7 @@
 // Checks, before anything is read, that the topics are there and fit for their duty. Creates our own where
-// allowed. All problems are told at once, each with what to do.
+// allowed. All problems are told at once, each with what to do; they are waited out, since somebody may be at it.
 
-import { type ErrorCode, ForecastnetError } from "../runtime/errors.ts";
+import { ForecastnetError } from "../runtime/errors.ts";
 import type { Log, TopicFacts } from "./log.ts";
 import {
   describeMissing,
@@ -39,18 +39,13 @@ type FactsByTopic = ReadonlyMap<string, TopicFacts>;
 export async function checkTopics(log: Log, names: TopicNames, mayCreate: boolean): Promise<CheckedTopics> {
   const inputs = await factsOf(log, names.inputs);
   const missing = names.inputs.filter((topic) => !inputs.has(topic));
-  if (missing.length > 0) {
-    throw new ForecastnetError(
-      "TOPIC_MISSING",
-      `input topic ${missing.join(", ")} does not exist: create it first`,
-    );
-  }
+  demandNone(missing.map((topic) => `input topic ${topic} does not exist: create it first`));
   const partitions = Math.max(...[...inputs.values()].map((facts) => facts.partitions));
   const ours = ownTopics(names, partitions);
   const found = mayCreate ? await createMissing(log, ours) : await factsOf(log, topicsOf(ours));
   const absent = ours.filter(({ topic }) => !found.has(topic)).map(describeMissing);
   const unfit = unfitOf(ours, found, names.inputs.join(", "));
-  refuse(absent.length > 0 ? "TOPIC_MISSING" : "TOPIC_UNFIT", [...absent, ...unfit]);
+  demandNone([...absent, ...unfit]);
   const mostBytes = (topic: string) => found.get(topic)?.maxMessageBytes ?? 0;
   return {
     ...{ partitions, forecastPartitions: widthOf(found, names.forecasts), ...widths(found, names) },
@@ -59,8 +54,8 @@ export async function checkTopics(log: Log, names: TopicNames, mayCreate: boolea
 }
 
 /**
- * For a trainer. It knows no inputs, so it cannot say how wide a topic must be and creates none. Where workers
- * may create topics (`mayCreate`), a missing one is awaited: one may have started before the other.
+ * For a trainer. It knows no inputs, so it cannot say how wide a topic must be and creates none; where workers may
+ * (`mayCreate`), the trainer may have started before them.
  */
 export async function checkTrainerTopics(
   log: Log,
@@ -72,18 +67,18 @@ export async function checkTrainerTopics(
   const absent = topicsOf(ours).filter((topic) => !found.has(topic));
   if (absent.length > 0) {
     const them = `topic ${absent.join(", ")} does not exist`;
-    refuse(mayCreate ? "TOPIC_AWAITED" : "TOPIC_MISSING", [
+    demandNone([
       mayCreate
         ? `${them} yet: a worker creates it when it starts`
         : `${them}: create it as a worker asks for it when it starts, or set kafka.createTopics for the workers`,
     ]);
   }
-  refuse("TOPIC_UNFIT", unfitOf(ours, found, names.training));
+  demandNone(unfitOf(ours, found, names.training));
   return widths(found, names);
 }
 
-function refuse(code: ErrorCode, problems: readonly string[]): void {
-  if (problems.length > 0) throw new ForecastnetError(code, problems.join("; "));
+function demandNone(problems: readonly string[]): void {
+  if (problems.length > 0) throw new ForecastnetError("TOPIC_AWAITED", problems.join("; "));
 }
 
 function unfitOf(ours: readonly OwnTopic[], found: FactsByTopic, model: string): string[] {

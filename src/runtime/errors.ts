@@ -12,7 +12,8 @@ export const errorTable = {
   },
   TOPIC_AWAITED: {
     retryable: true,
-    remedy: "Start a worker of the same fleet: it creates the topics. The trainer keeps trying.",
+    remedy:
+      "Create or change the topics as the message says (`forecastnet topics create` makes those that are missing); the process waits for it.",
   },
   TOPIC_UNFIT: {
     retryable: false,

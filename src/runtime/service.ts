@@ -95,8 +95,10 @@ export class Service {
       } catch (error) {
         if (!(error instanceof ForecastnetError && error.retryable) || this.stopping.aborted) throw error;
         const { code, message, remedy } = error;
+        // Once a minute is enough for what stays as it is.
+        if (message !== this.#startTrouble || attempt % 12 === 0)
+          this.#parts.logger.warn({ code, reason: message, remedy }, "cannot start yet, trying again");
         this.#startTrouble = message;
-        this.#parts.logger.warn({ code, reason: message, remedy }, "cannot start yet, trying again");
         await backoff(attempt, this.stopping);
         this.stopping.throwIfAborted();
       }

@@ -68,15 +68,23 @@ describe("a commit that no retry can mend", () => {
   });
 });
 
-describe("a worker does not start", () => {
-  test("without its input topic", async (t) => {
+describe("a worker waits, alive and not ready, and says for what", () => {
+  async function untilItSays(fleet: Fleet, reason: string): Promise<void> {
+    await until(() => fleet.worker.status().reason === reason, `the worker to say: ${reason}`);
+    assert.deepEqual(await fleet.page("/readyz"), { status: 503, body: `${reason}\n` });
+    assert.equal((await fleet.page("/healthz")).status, 200);
+  }
+
+  test("for its input topic, and goes on once somebody has created it", async (t) => {
     const fleet = await startOn(t, [], { inputs: ["elsewhere"] });
-    await assertEnds(fleet, "TOPIC_MISSING", /^input topic sensors does not exist: create it first$/);
+    await untilItSays(fleet, "input topic sensors does not exist: create it first");
+    await fleet.log.createTopics([{ topic: "sensors", partitions: 2, compacted: false }]);
+    await until(() => fleet.worker.status().isReady, "the worker to be ready");
   });
 
-  test("without its own topics, when it may not create them", async (t) => {
+  test("for its own topics, when it may not create them", async (t) => {
     const fleet = await startOn(t, [], { settings: { "kafka.createTopics": false } });
-    const message = [
+    const problems = [
       "topic forecasts does not exist: create it (1 partitions) or set kafka.createTopics",
       "topic forecastnet.state does not exist: create it (1 partitions, cleanup.policy=compact) or set kafka.createTopics",
       "topic forecastnet.models does not exist: create it (1 partitions, cleanup.policy=compact, max.message.bytes=16777216) or set kafka.createTopics",
@@ -84,16 +92,16 @@ describe("a worker does not start", () => {
       "topic forecastnet.events does not exist: create it (1 partitions) or set kafka.createTopics",
       "topic forecastnet.training does not exist: create it (1 partitions, max.message.bytes=16777216) or set kafka.createTopics",
       "topic forecastnet.attempts does not exist: create it (1 partitions, cleanup.policy=compact) or set kafka.createTopics",
-    ].join("; ");
-    await assert.rejects(fleet.worker.done, { code: "TOPIC_MISSING", message });
+    ];
+    await untilItSays(fleet, problems.join("; "));
   });
 
-  test("on a state topic that is not compacted or has another number of partitions", async (t) => {
+  test("for a state topic that is compacted and as wide as the input", async (t) => {
     const fleet = await startOn(t, [{ topic: "forecastnet.state", partitions: 3, compacted: false }]);
-    const message = [
+    const problems = [
       "topic forecastnet.state has 3 partitions and must have 1, as many as sensors",
       "topic forecastnet.state is not compacted: set cleanup.policy=compact on it",
-    ].join("; ");
-    await assert.rejects(fleet.worker.done, { code: "TOPIC_UNFIT", message });
+    ];
+    await untilItSays(fleet, problems.join("; "));
   });
 });

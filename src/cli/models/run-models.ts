@@ -8,6 +8,7 @@ import { type BroughtModel, bringModel } from "../../retrain/brought-model.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { ForecastnetError } from "../../runtime/errors.ts";
 import { type CommandIo, exitCodes } from "../command.ts";
+import { notDone } from "../on-cluster.ts";
 import { readEvents } from "./events.ts";
 import { type Entry, type Inventory, readInventory } from "./inventory.ts";
 import { listLines } from "./list.ts";
@@ -16,9 +17,6 @@ import type { AskOptions, ExportOptions, ImportOptions, ModelsOptions, ShowOptio
 import { appendOrder, type Outcome, placeOrder } from "./place-order.ts";
 import { showJson, showLines } from "./show.ts";
 import { eventLines, printable, timeText } from "./wording.ts";
-
-/** Refused, failed, or not answered in time. */
-export const notDone = 1;
 
 export interface ModelsDeps {
   readonly log: Log;

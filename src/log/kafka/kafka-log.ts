@@ -7,6 +7,7 @@
 //   backpressure             owned-kafka-partition.ts
 //   noticing its silence     group-pulse.ts
 
+import { setTimeout as delay } from "node:timers/promises";
 import type { Admin, ITopicConfig, Producer } from "kafkajs";
 import kafkajs, { type Kafka, type KafkaConfig, type LogEntry } from "kafkajs";
 import type { Outgoing } from "../../domain.ts";
@@ -36,6 +37,9 @@ export interface KafkaLogOptions {
   readonly clock: Clock;
   readonly logger: Logger;
 }
+
+/** So long a cluster may take until a new topic can be described. */
+const newTopicMs = 10_000;
 
 export async function openKafkaLog(options: KafkaLogOptions): Promise<Log> {
   const log = new KafkaLog(options);
@@ -111,7 +115,11 @@ class KafkaLog implements Log {
       }),
     );
     // False says that all of them exist already; another worker may have been faster.
-    await this.#reach(() => this.#admin.createTopics({ topics, waitForLeaders: true }));
+    await this.#reach(() => this.#admin.createTopics({ topics, waitForLeaders: false }));
+    // The client's own waiting gives up at a broker that has not heard of a topic yet.
+    const isKnown = async () =>
+      (await this.describeTopics(specs.map(({ topic }) => topic))).length === specs.length;
+    for (let waitedMs = 0; waitedMs < newTopicMs && !(await isKnown()); waitedMs += 50) await delay(50);
   }
 
   async join(subscription: Subscription, lane: Lane): Promise<Membership> {

@@ -201,6 +201,7 @@ export class Fleet {
     this.log.setOutage(null);
     for (const { worker, connection } of this.#members) {
       await connection.cut();
+      worker.stop("the test is over");
       await Promise.allSettled([worker.done]);
     }
     await this.log.close();

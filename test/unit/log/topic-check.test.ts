@@ -75,7 +75,7 @@ describe("a worker's topics", () => {
   test("an input is never created, since its partitions are not ours to choose", async () => {
     const log = await logWith(plain("a", 2));
     await assert.rejects(checkTopics(log, names, true), {
-      code: "TOPIC_MISSING",
+      code: "TOPIC_AWAITED",
       message: "input topic b does not exist: create it first",
     });
     assert.deepEqual(await log.describeTopics(["b", "state"]), []);
@@ -89,7 +89,7 @@ describe("a worker's topics", () => {
       table("training", 4),
     );
     await assert.rejects(checkTopics(log, names, false), {
-      code: "TOPIC_MISSING",
+      code: "TOPIC_AWAITED",
       message: [
         "topic forecasts does not exist: create it (5 partitions) or set kafka.createTopics",
         "topic dead does not exist: create it (5 partitions) or set kafka.createTopics",
@@ -106,7 +106,7 @@ describe("a worker's topics", () => {
       ].join("; "),
     });
     await assert.rejects(checkTopics(log, names, true), {
-      code: "TOPIC_UNFIT",
+      code: "TOPIC_AWAITED",
       message: /^topic state has 2/,
     });
   });
@@ -132,10 +132,10 @@ describe("a worker's topics", () => {
         await checkTopics(log, names, true);
       };
       await assert.rejects(check(1_048_588), {
-        code: "TOPIC_UNFIT",
+        code: "TOPIC_AWAITED",
         message: new RegExp(`^topic ${small.topic} has max.message.bytes=1048588 and must have at least`),
       });
-      await assert.rejects(check(5 * 1024 * 1024 - 1), { code: "TOPIC_UNFIT" });
+      await assert.rejects(check(5 * 1024 * 1024 - 1), { code: "TOPIC_AWAITED" });
       await check(5 * 1024 * 1024);
     });
   }
@@ -167,7 +167,6 @@ describe("a trainer's topics", () => {
     const log = await logWith(...others);
     await assert.rejects(checkTrainerTopics(log, names, true), {
       code: "TOPIC_AWAITED",
-      retryable: true,
       message: "topic training does not exist yet: a worker creates it when it starts",
     });
     assert.deepEqual(await log.describeTopics(["training"]), []);
@@ -176,8 +175,7 @@ describe("a trainer's topics", () => {
   test("are told as missing where nobody creates them", async () => {
     const log = await logWith(training, models, plain("events", 2));
     await assert.rejects(checkTrainerTopics(log, names, false), {
-      code: "TOPIC_MISSING",
-      retryable: false,
+      code: "TOPIC_AWAITED",
       message:
         "topic dead, attempts does not exist: create it as a worker asks for it when it starts, or set " +
         "kafka.createTopics for the workers",
@@ -190,7 +188,7 @@ describe("a trainer's topics", () => {
       ...[table("models", 3), plain("attempts", 4)],
     );
     await assert.rejects(checkTrainerTopics(log, names, true), ({ code, message }) => {
-      assert.equal(code, "TOPIC_UNFIT");
+      assert.equal(code, "TOPIC_AWAITED");
       const problems = String(message).split("; ");
       assert.equal(problems.length, 5, message);
       assert.equal(problems[0], "topic models has 3 partitions and must have 5, as many as training");

@@ -47,19 +47,6 @@ describe("scoring", () => {
     near(live.scores()?.crps, (6 + 20) / 2);
   });
 
-  test("as metrics tell them, they wait for a horizon of slots, and the CRPS is in naive errors", () => {
-    const live = bookOf().of("s");
-    live.publish(windowAt(0), forecastOf(windowAt(0), [0, 0, 0]), servingOf("v1", [4]));
-    for (const slot of [1, 2]) live.place(placementAt(slot, [8]));
-    assert.equal(live.quality(), null);
-    live.place(placementAt(3, [8]));
-    const { seriesId, mase, scaledCrps, coverage } = live.quality() ?? {};
-    assert.equal(seriesId, "s");
-    near(mase, 2);
-    near(scaledCrps, 2);
-    assert.deepEqual(coverage, [{ stated: 0.8, observed: 0 }]);
-  });
-
   test("without a model they are divided by the naive error of the window, fixed for the version", () => {
     const live = bookOf().of("s");
     const first = { ...windowAt(0), values: Float64Array.of(0, 4, 0) };
