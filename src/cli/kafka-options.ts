@@ -3,6 +3,7 @@
 import type { KafkaLogOptions } from "../log/kafka/kafka-log.ts";
 import { systemClock } from "../runtime/clock.ts";
 import type { AppConfig } from "../runtime/config/schema.ts";
+import type { Secret } from "../runtime/config/secret.ts";
 import type { Logger } from "../runtime/logging.ts";
 
 type TransactionListener = KafkaLogOptions["transactions"]["onEnd"];
@@ -19,16 +20,29 @@ export function kafkaOptions(
     ...(ssl.enabled ? { ssl: tlsOf(ssl) } : {}),
     ...(sasl.mechanism === "none" || sasl.password === null
       ? {}
-      : { sasl: { mechanism: sasl.mechanism, username: sasl.username, password: sasl.password.reveal() } }),
+      : { sasl: loginOf(sasl.mechanism, sasl.username, sasl.password) }),
     clock: systemClock,
     logger,
   };
 }
 
-function tlsOf({ ca, cert, key }: AppConfig["kafka"]["ssl"]): NonNullable<KafkaLogOptions["ssl"]> {
+type Login = NonNullable<KafkaLogOptions["sasl"]>;
+
+/** Getters: what is rotated is used from the next connection on. */
+function loginOf(mechanism: Login["mechanism"], username: string, password: Secret): Login {
   return {
-    ...(ca === null ? {} : { ca: ca.reveal() }),
-    ...(cert === null ? {} : { cert: cert.reveal() }),
-    ...(key === null ? {} : { key: key.reveal() }),
+    mechanism,
+    username,
+    get password() {
+      return password.reveal();
+    },
   };
+}
+
+function tlsOf({ ca, cert, key }: AppConfig["kafka"]["ssl"]): NonNullable<KafkaLogOptions["ssl"]> {
+  const tls = {};
+  for (const [name, secret] of Object.entries({ ca, cert, key })) {
+    if (secret !== null) Object.defineProperty(tls, name, { enumerable: true, get: () => secret.reveal() });
+  }
+  return tls;
 }

@@ -24,6 +24,7 @@ import type { TransactionSettings } from "./transactor.ts";
 export interface KafkaLogOptions {
   readonly brokers: readonly string[];
   readonly clientId: string;
+  /** Read at every connection, as is `sasl`: a getter may give what is new. */
   readonly ssl?: { readonly ca?: string; readonly cert?: string; readonly key?: string };
   readonly sasl?: {
     readonly mechanism: "plain" | "scram-sha-256" | "scram-sha-512";
@@ -232,8 +233,8 @@ function clientConfig({ brokers, clientId, ssl, sasl, logger }: KafkaLogOptions)
     connectionTimeout: 3_000,
     requestTimeout: 20_000,
     retry: { initialRetryTime: 50, maxRetryTime: 2_000, retries: 6 },
-    ...(ssl === undefined ? {} : { ssl: { ...ssl } }),
-    ...(sasl === undefined ? {} : { sasl: { ...sasl } as NonNullable<KafkaConfig["sasl"]> }),
+    ...(ssl === undefined ? {} : { ssl }),
+    ...(sasl === undefined ? {} : { sasl: sasl as NonNullable<KafkaConfig["sasl"]> }),
     logLevel: kafkajs.logLevel.INFO,
     // kafkajs calls every retried answer an error. What matters reaches us as an exception or an event.
     logCreator:

@@ -97,8 +97,8 @@ function readSecret(path: string, readFile: (path: string) => string): Secret | 
   // Someone may have put the password itself where its file belongs; only what looks like a path is repeated.
   const shown = /[\\/]/.test(path) ? path : mask;
   try {
-    const value = readFile(path).trim();
-    return value === "" ? `file ${shown} is empty` : new Secret(value);
+    const read = () => readFile(path).trim();
+    return read() === "" ? `file ${shown} is empty` : new Secret(read);
   } catch (error) {
     return `file ${shown} cannot be read: ${messageOf(error).replaceAll(path, shown)}`;
   }

@@ -59,7 +59,11 @@ class ScriptedDesk implements ModelDesk {
   }
 }
 
-async function open(t: TestContext, desk: ModelDesk | null, token: Secret | null = new Secret("secret-7")) {
+async function open(
+  t: TestContext,
+  desk: ModelDesk | null,
+  token: Secret | null = new Secret(() => "secret-7"),
+) {
   const server = await serveHttp(
     modelPages(() => desk, token),
     "127.0.0.1",

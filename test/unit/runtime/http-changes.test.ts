@@ -7,7 +7,7 @@ import { type TestContext, test } from "node:test";
 import { Secret } from "../../../src/runtime/config/secret.ts";
 import { type HttpLimits, type Routes, serveHttp, text, withToken } from "../../../src/runtime/http.ts";
 
-const token = new Secret("open-sesame");
+const token = new Secret(() => "open-sesame");
 const authorization = `Bearer ${token.reveal()}`;
 
 const routes: Routes = {
