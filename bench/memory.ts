@@ -1,6 +1,8 @@
-// What a series costs in memory: the store's growth, after garbage collection, by the age of its series.
+// What a series costs in memory: the growth of what a lane holds of it, after garbage collection, by its age.
 
-import type { SeriesSettings } from "../src/domain.ts";
+import type { Placement } from "../src/domain.ts";
+import { coldForecastOf } from "../src/forecast/cold-forecaster.ts";
+import { LiveBook } from "../src/retrain/live/live-book.ts";
 import { loadConfig } from "../src/runtime/config/load.ts";
 import { seriesRules } from "../src/runtime/config/series-rules.ts";
 import { SeriesStore } from "../src/window/series-store.ts";
@@ -14,48 +16,71 @@ interface Footprint {
   readonly arrays: number;
 }
 
+interface Age {
+  readonly name: string;
+  readonly points: number;
+  /** How far every second observation lies off the grid. */
+  readonly jitterMs: number;
+  /** Of the points, how many were forecast and scored, one after the other. */
+  readonly forecasts: number;
+}
+
+const { series: rules, output, calibration } = loadConfig({ argv: [], env: {} });
+const settingsOf = seriesRules(rules);
+const { horizon, season, history } = settingsOf("");
+
 export function measureMemory(): Section {
-  const { series: rules, output } = loadConfig({ argv: [], env: {} });
-  const settingsOf = seriesRules(rules);
-  const { horizon, season, history } = settingsOf("");
-  const rows: readonly (readonly [string, number, number])[] = [
-    ["young: 12 points", 12, 0],
-    [`two seasons: ${2 * season} points`, 2 * season, 0],
-    [`full history: ${whole(history)} points`, history, 0],
-    ["full history, times off the grid", history, 137],
+  const bare = { jitterMs: 0, forecasts: 0 };
+  const ages: readonly Age[] = [
+    { name: "young: 12 points", points: 12, ...bare },
+    { name: `two seasons: ${2 * season} points`, points: 2 * season, ...bare },
+    { name: `full history: ${whole(history)} points`, points: history, ...bare },
+    { name: "full history, times off the grid", points: history, ...bare, jitterMs: 137 },
+    {
+      name: "full history, forecast, scored and calibrated",
+      points: history,
+      ...bare,
+      forecasts: 3 * horizon,
+    },
   ];
   return {
     title: "Memory per series",
     method:
-      `Default settings (τ = ${horizon}, history ${whole(history)} points, one channel), ${whole(series)} series in a store, after a ` +
-      "forecast of each. Bytes of the JavaScript heap and of the typed arrays outside it, both after garbage collection.",
+      `Default settings (τ = ${horizon}, history ${whole(history)} points, one channel), ${whole(series)} series in a store, the last row with ` +
+      `their live scores, after ${3 * horizon} forecasts of each by the cold tier: what a worker holds of a series without a model. ` +
+      "Bytes of the JavaScript heap and of the typed arrays outside it, both after garbage collection.",
     columns: ["series", "heap bytes", "array bytes", "together"],
-    rows: rows.map(([name, points, jitterMs]) => {
-      const { heap, arrays } = footprint(settingsOf, output.levels, points, jitterMs);
-      return [name, whole(heap), whole(arrays), whole(heap + arrays)];
+    rows: ages.map((age) => {
+      const { heap, arrays } = footprint(age);
+      return [age.name, whole(heap), whole(arrays), whole(heap + arrays)];
     }),
   };
 }
 
-function footprint(
-  settingsOf: (seriesId: string) => SeriesSettings,
-  levels: readonly number[],
-  points: number,
-  jitterMs: number,
-): Footprint {
+function footprint({ points, jitterMs, forecasts }: Age): Footprint {
+  const { levels } = output;
   const before = settledMemory();
   const store = new SeriesStore(settingsOf);
+  const book = new LiveBook({ levels, settingsOf, calibration, rollingSteps: () => 4 * horizon });
   for (let number = 0; number < series; number++) {
     const seriesId = seriesIdOf(number);
     for (let step = 0; step < points; step++) {
       const timeMs = timeOf(step) + (step % 2) * jitterMs;
-      store.of(seriesId).push({ seriesId, timeMs, values: [valueAt(step, number)] });
+      const placements: Placement[] = [];
+      store.of(seriesId).push({ seriesId, timeMs, values: [valueAt(step, number)] }, placements);
+      if (step < points - forecasts) continue;
+      for (const placement of placements) book.of(seriesId).place(placement);
+      const window = store.of(seriesId).takeWindow(levels);
+      const forecast = coldForecastOf(window, levels);
+      if (forecast !== null) book.of(seriesId).publish(window, forecast, null);
     }
     store.of(seriesId).takeWindow(levels);
     store.takeChanges();
+    book.takeChanges();
   }
   const after = settledMemory();
   if (store.size !== series) throw new Error(`the store holds ${store.size} series instead of ${series}`);
+  if (book.size !== (forecasts > 0 ? series : 0)) throw new Error(`${book.size} series were forecast`);
   return {
     heap: (after.heapUsed - before.heapUsed) / series,
     arrays: (after.arrayBuffers - before.arrayBuffers) / series,
