@@ -1,13 +1,18 @@
 // The formats a setting can have. A format says in words what it allows, reads text (environment variables
 // and flags are always text) and finds the flaws of a value. It never guesses: "12abc" is no number and
-// "yes" is no boolean.
+// "yes" is no boolean. For other tools it also describes itself as a JSON Schema.
 import { parse as parseYaml } from "yaml";
 import { cronProblem } from "../cron.ts";
 import { type Flaw, refusal, unknownKey } from "./problems.ts";
 
+/** A JSON Schema, for tools that check a value without running our code. */
+export type JsonSchema = Readonly<Record<string, unknown>>;
+
 export interface Format<T> {
   /** Part of every message about the setting, and of the reference page. */
   readonly allowed: string;
+  /** The same for a machine, of the value as read. It may let pass what `flaws` refuses, never the reverse. */
+  readonly schema: JsonSchema;
   /** Brings what a source gave into shape. What it cannot read it returns as it is, for `flaws` to refuse. */
   read(given: unknown): unknown;
   flaws(value: unknown): readonly Flaw[];
@@ -19,26 +24,38 @@ type Formats<T> = { readonly [K in keyof T]-?: Format<Required<T>[K]> };
 
 export const boolean: Format<boolean> = scalar(
   "true or false",
+  { type: "boolean" },
   (value) => typeof value === "boolean",
   (text) => (text === "true" ? true : text === "false" ? false : text),
 );
 
 export function text(allowed: string, pattern: RegExp): Format<string> {
-  return scalar(allowed, (value) => typeof value === "string" && pattern.test(value));
+  const schema = { type: "string", pattern: portablePattern(pattern) };
+  return scalar(allowed, schema, (value) => typeof value === "string" && pattern.test(value));
 }
 
 export function oneOf<const T extends readonly string[]>(...values: T): Format<T[number]> {
-  return scalar(values.join(", "), (value) => typeof value === "string" && values.includes(value));
+  return scalar(
+    values.join(", "),
+    { enum: values },
+    (value) => typeof value === "string" && values.includes(value),
+  );
 }
 
 export function integer(min: number, max: number): Format<number> {
-  return scalar(`integer from ${min} to ${max}`, (value) => isIntegerWithin(value, min, max), readNumber);
+  return scalar(
+    `integer from ${min} to ${max}`,
+    integerSchema(min, max),
+    (value) => isIntegerWithin(value, min, max),
+    readNumber,
+  );
 }
 
 /** An integer in a range, or one value outside it that has a meaning of its own. */
 export function integerOr(special: number, min: number, max: number): Format<number> {
   return scalar(
     `${special} or integer from ${min} to ${max}`,
+    { anyOf: [{ const: special }, integerSchema(min, max)] },
     (value) => value === special || isIntegerWithin(value, min, max),
     readNumber,
   );
@@ -47,6 +64,7 @@ export function integerOr(special: number, min: number, max: number): Format<num
 export function number(min: number, max: number): Format<number> {
   return scalar(
     `number from ${min} to ${max}`,
+    { type: "number", minimum: min, maximum: max },
     (value) => typeof value === "number" && value >= min && value <= max,
     readNumber,
   );
@@ -54,11 +72,12 @@ export function number(min: number, max: number): Format<number> {
 
 export const cron = scalar<string>(
   "cron expression in UTC, such as */5 * * * *",
+  { type: "string" },
   (value) => typeof value === "string" && cronProblem(value) === null,
 );
 
-export const freeText = text("text of 1 to 255 characters", /^\S(.{0,253}\S)?$/s);
-export const optionalText = text("text of up to 255 characters", /^.{0,255}$/s);
+export const freeText = text("text of 1 to 255 characters", /^\S([\s\S]{0,253}\S)?$/);
+export const optionalText = text("text of up to 255 characters", /^[\s\S]{0,255}$/);
 export const filePath = text("path of a readable file that is not empty", /^.*$/);
 
 export const topicName = text(
@@ -77,12 +96,18 @@ export const interval = text(
   /^(auto|P(?=.*[1-9])(\d+Y)?(\d+M)?(\d+W)?(\d+D)?(T(?=\d)(\d+H)?(\d+M)?(\d+(\.\d+)?S)?)?)$/,
 );
 
-const hostAndPort = scalar<string>("host:port", (value) => {
-  const port = typeof value === "string" && /^(?:[\w.-]+|\[[\da-fA-F:.]+\]):(\d{1,5})$/.exec(value)?.[1];
-  return isIntegerWithin(Number(port || 0), 1, 65_535);
-});
+const hostAndPortPattern = /^(?:[\w.-]+|\[[\da-fA-F:.]+\]):(\d{1,5})$/;
+const hostAndPort = scalar<string>(
+  "host:port",
+  { type: "string", pattern: portablePattern(hostAndPortPattern) },
+  (value) => {
+    const port = typeof value === "string" && hostAndPortPattern.exec(value)?.[1];
+    return isIntegerWithin(Number(port || 0), 1, 65_535);
+  },
+);
 const level = scalar<number>(
   "number between 0 and 1, both excluded",
+  { type: "number", exclusiveMinimum: 0, exclusiveMaximum: 1 },
   (value) => typeof value === "number" && value > 0 && value < 1,
   readNumber,
 );
@@ -103,6 +128,7 @@ export const quantileLevels: Format<readonly number[]> = {
 export function listOf<T>(allowed: string, item: Format<T>, minLength = 1): Format<readonly T[]> {
   return {
     allowed,
+    schema: { type: "array", items: item.schema, minItems: minLength },
     read(given) {
       const list = typeof given === "string" ? readList(given) : given;
       return Array.isArray(list) ? list.map((one) => item.read(one)) : list;
@@ -128,6 +154,12 @@ export function record<T extends object>(
   const formatByName = new Map<string, Format<unknown>>(Object.entries(formats));
   return {
     allowed,
+    schema: {
+      type: "object",
+      properties: Object.fromEntries([...formatByName].map(([name, { schema }]) => [name, schema])),
+      required: [required],
+      additionalProperties: false,
+    },
     read(given) {
       if (!isPlainObject(given)) {
         return given;
@@ -158,14 +190,28 @@ export function isPlainObject(value: unknown): value is Readonly<Record<string, 
 
 function scalar<T>(
   allowed: string,
+  schema: JsonSchema,
   accepts: (value: unknown) => boolean,
   readText: (text: string) => unknown = (text) => text,
 ): Format<T> {
   return {
     allowed,
+    schema,
     read: (given) => (typeof given === "string" ? readText(given.trim()) : given),
     flaws: (value) => (accepts(value) ? [] : [refusal("", value, allowed)]),
   };
+}
+
+/**
+ * The pattern for regular expressions of any make, not all of which know lookahead. That only narrows what a
+ * pattern accepts, so it is left out.
+ */
+function portablePattern({ source }: RegExp): string {
+  return source.replace(/\(\?[=!][^()]*\)/g, "");
+}
+
+function integerSchema(min: number, max: number): JsonSchema {
+  return { type: "integer", minimum: min, maximum: max };
 }
 
 function isIntegerWithin(value: unknown, min: number, max: number): boolean {
