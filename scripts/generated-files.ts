@@ -1,6 +1,8 @@
 // Every generated file of the repository and what it should contain. Pure: `generate.ts` writes them, a test
 // compares them.
 
+import { generateChartDocs } from "./chart/generate-chart-docs.ts";
+import { generateChartSchema } from "./chart/generate-chart-schema.ts";
 import { generateConfigDocs } from "./generate-config-docs.ts";
 import { generateErrorDocs } from "./generate-error-docs.ts";
 import { generateMessageDocs } from "./generate-message-docs.ts";
@@ -15,5 +17,7 @@ export function generatedFiles(root: string): Map<string, string> {
     ...generateMessageDocs(root),
     ...generateErrorDocs(),
     ...generateMetricDocs(),
+    ...generateChartSchema(root),
+    ...generateChartDocs(root),
   ]);
 }

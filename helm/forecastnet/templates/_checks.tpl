@@ -1,0 +1,123 @@
+{{/*
+Values that are each legal but do not go together. All that is wrong is said at once, with what to do about it; what is
+wrong with a value alone is for values.schema.json.
+*/}}
+{{- define "forecastnet.check" -}}
+{{- $problems := concat
+  (include "forecastnet.check.secrets" . | fromJsonArray)
+  (include "forecastnet.check.roles" . | fromJsonArray)
+  (include "forecastnet.check.scaling" . | fromJsonArray)
+}}
+{{- with $problems }}
+{{- fail (printf "\n\nThese values do not go together:\n  - %s\n" (join "\n  - " .)) }}
+{{- end }}
+{{- end }}
+
+{{- define "forecastnet.check.secrets" -}}
+{{- $problems := list }}
+{{- $config := .Values.config }}
+{{- $secrets := .Values.secrets }}
+{{- $paths := list
+  (list "kafkaSasl" "kafka.sasl.passwordFile" (dig "kafka" "sasl" "passwordFile" "" $config))
+  (list "kafkaCa" "kafka.ssl.caFile" (dig "kafka" "ssl" "caFile" "" $config))
+  (list "kafkaClient" "kafka.ssl.certFile" (dig "kafka" "ssl" "certFile" "" $config))
+  (list "kafkaClient" "kafka.ssl.keyFile" (dig "kafka" "ssl" "keyFile" "" $config))
+  (list "registry" "registry.passwordFile" (dig "registry" "passwordFile" "" $config))
+  (list "httpToken" "worker.tokenFile" (dig "worker" "tokenFile" "" $config))
+}}
+{{- range $paths }}
+{{- if and (last .) (get $secrets (first .)).existingSecret }}
+{{- $problems = append $problems (printf "config.%s is given and secrets.%s.existingSecret, which sets it, too: remove one" (index . 1) (first .)) }}
+{{- end }}
+{{- end }}
+{{- $mechanism := dig "kafka" "sasl" "mechanism" "none" $config }}
+{{- if and $secrets.kafkaSasl.existingSecret (eq $mechanism "none") }}
+{{- $problems = append $problems "secrets.kafkaSasl is given but config.kafka.sasl.mechanism is not: set it to plain, scram-sha-256 or scram-sha-512" }}
+{{- end }}
+{{- if and (ne $mechanism "none") (not $secrets.kafkaSasl.existingSecret) (not (dig "kafka" "sasl" "passwordFile" "" $config)) }}
+{{- $problems = append $problems (printf "config.kafka.sasl.mechanism is %s but there is no password: name its Secret in secrets.kafkaSasl.existingSecret" $mechanism) }}
+{{- end }}
+{{- range $name, $username := dict "kafkaSasl" (dig "kafka" "sasl" "username" "" $config) "registry" (dig "registry" "username" "" $config) }}
+{{- $secret := get $secrets $name }}
+{{- $key := ternary "kafka.sasl.username" "registry.username" (eq $name "kafkaSasl") }}
+{{- if and $username $secret.usernameKey }}
+{{- $problems = append $problems (printf "config.%s is given and secrets.%s.usernameKey, too: remove one" $key $name) }}
+{{- else if and $secret.existingSecret (not $username) (not $secret.usernameKey) }}
+{{- $problems = append $problems (printf "secrets.%s has a password but no user: set config.%s or secrets.%s.usernameKey" $name $key $name) }}
+{{- end }}
+{{- end }}
+{{- range list "kafkaCa" "kafkaClient" }}
+{{- if and (get $secrets .).existingSecret (not (dig "kafka" "ssl" "enabled" true $config)) }}
+{{- $problems = append $problems (printf "secrets.%s is given but config.kafka.ssl.enabled is false: remove one" .) }}
+{{- end }}
+{{- end }}
+{{- if and $secrets.registry.existingSecret (not (dig "registry" "url" "" $config)) }}
+{{- $problems = append $problems "secrets.registry is given but config.registry.url is not" }}
+{{- end }}
+{{- toJson $problems }}
+{{- end }}
+
+{{- define "forecastnet.check.roles" -}}
+{{- $problems := list }}
+{{- $config := .Values.config }}
+{{- $where := dig "retrain" "where" "trainers" $config }}
+{{- if and .Values.trainer.enabled (ne $where "trainers") }}
+{{- $problems = append $problems (printf "trainer.enabled is true but config.retrain.where is %s, so no trainer would be asked: remove config.retrain.where, which the chart sets, or disable the trainer" $where) }}
+{{- end }}
+{{- with .Values.gpu }}
+{{- if .enabled }}
+{{- if eq (dig "engine" "kind" "auto" $config) "simd" }}
+{{- $problems = append $problems "gpu.enabled is true but config.engine.kind is simd, which uses none: set it to auto or tensorflow" }}
+{{- end }}
+{{- if and $.Values.image.digest (not .image.digest) }}
+{{- $problems = append $problems "gpu.enabled is true and image.digest names the image without TensorFlow: give gpu.image.digest" }}
+{{- end }}
+{{- if and (has "trainer" .roles) (not $.Values.trainer.enabled) }}
+{{- $problems = append $problems "gpu.roles has the trainer but trainer.enabled is false" }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- if not $config.worker.port }}
+{{- $problems = append $problems "config.worker.port is 0, any free one, which no probe can know: give a port" }}
+{{- end }}
+{{- if has (dig "worker" "host" "0.0.0.0" $config) (list "localhost" "127.0.0.1" "::1") }}
+{{- $problems = append $problems "config.worker.host is the pod's own loopback, where no probe can reach it: remove it" }}
+{{- end }}
+{{- if and .Values.topics.inputPartitions (not .Values.topics.create) }}
+{{- $problems = append $problems "topics.inputPartitions is given but topics.create is false, so nothing creates them" }}
+{{- end }}
+{{- toJson $problems }}
+{{- end }}
+
+{{- define "forecastnet.check.scaling" -}}
+{{- $problems := list }}
+{{- range $component := list "worker" "trainer" }}
+{{- $role := get $.Values $component }}
+{{- if or (eq $component "worker") $.Values.trainer.enabled }}
+{{- $scaling := $role.autoscaling }}
+{{- if and (ne $scaling.kind "none") (gt (int $scaling.minReplicas) (int $scaling.maxReplicas)) }}
+{{- $problems = append $problems (printf "%s.autoscaling.minReplicas is more than maxReplicas" $component) }}
+{{- end }}
+{{- if eq $scaling.kind "hpa" }}
+{{- if lt (int $scaling.minReplicas) 1 }}
+{{- $problems = append $problems (printf "%s.autoscaling.minReplicas is 0, from where a HorizontalPodAutoscaler cannot scale: give 1 or more, or use keda" $component) }}
+{{- end }}
+{{- if and (not $scaling.hpa.targetCpuPercent) (not $scaling.hpa.metrics) }}
+{{- $problems = append $problems (printf "%s.autoscaling.hpa has nothing to scale by: give targetCpuPercent or metrics" $component) }}
+{{- end }}
+{{- if and $scaling.hpa.targetCpuPercent (not (dig "requests" "cpu" (dig "limits" "cpu" "" $role.resources) $role.resources)) }}
+{{- $problems = append $problems (printf "%s.autoscaling.hpa.targetCpuPercent is a share of %s.resources.requests.cpu, which is not given" $component $component) }}
+{{- end }}
+{{- end }}
+{{- if and (eq $scaling.kind "keda") (not $scaling.keda.authenticationRef) (include "forecastnet.kafkaIsGuarded" $) }}
+{{- if and (ne (dig "kafka" "sasl" "mechanism" "none" $.Values.config) "none") (not (and $.Values.secrets.kafkaSasl.existingSecret $.Values.secrets.kafkaSasl.usernameKey)) }}
+{{- $problems = append $problems (printf "KEDA must log in to the brokers and takes the user from a Secret only: give secrets.kafkaSasl.usernameKey, or your own TriggerAuthentication in %s.autoscaling.keda.authenticationRef" $component) }}
+{{- end }}
+{{- end }}
+{{- if and $role.pdb.enabled (eq (empty (toString $role.pdb.minAvailable)) (empty (toString $role.pdb.maxUnavailable))) }}
+{{- $problems = append $problems (printf "%s.pdb takes either maxUnavailable or minAvailable: give one and set the other to \"\"" $component) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- toJson $problems }}
+{{- end }}

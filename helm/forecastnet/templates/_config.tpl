@@ -1,0 +1,90 @@
+{{/*
+The configuration as mounted: what the values give, with the paths of the secret files put in and `retrain.where`
+following `trainer.enabled`.
+*/}}
+{{- define "forecastnet.config" -}}
+{{- $config := deepCopy .Values.config }}
+{{- if .Values.trainer.enabled }}
+{{- $config = mergeOverwrite $config (dict "retrain" (dict "where" "trainers")) }}
+{{- end }}
+{{- toYaml (mergeOverwrite $config (include "forecastnet.secretPaths" . | fromYaml)) }}
+{{- end }}
+
+{{/* Where all configuration lies in a container. */}}
+{{- define "forecastnet.folder" -}}
+/etc/forecastnet
+{{- end }}
+
+{{/* The part of the configuration that names secret files. */}}
+{{- define "forecastnet.secretPaths" -}}
+{{- $folder := printf "%s/secrets" (include "forecastnet.folder" .) }}
+{{- $config := dict }}
+{{- with .Values.secrets }}
+{{- if .kafkaSasl.existingSecret }}
+{{- $sasl := dict "passwordFile" (printf "%s/kafka-sasl/password" $folder) }}
+{{- $config = mergeOverwrite $config (dict "kafka" (dict "sasl" $sasl)) }}
+{{- end }}
+{{- if .kafkaCa.existingSecret }}
+{{- $ssl := dict "enabled" true "caFile" (printf "%s/kafka-ca/ca.crt" $folder) }}
+{{- $config = mergeOverwrite $config (dict "kafka" (dict "ssl" $ssl)) }}
+{{- end }}
+{{- if .kafkaClient.existingSecret }}
+{{- $files := dict "certFile" (printf "%s/kafka-client/tls.crt" $folder) "keyFile" (printf "%s/kafka-client/tls.key" $folder) }}
+{{- $config = mergeOverwrite $config (dict "kafka" (dict "ssl" (merge (dict "enabled" true) $files))) }}
+{{- end }}
+{{- if .registry.existingSecret }}
+{{- $config = mergeOverwrite $config (dict "registry" (dict "passwordFile" (printf "%s/registry/password" $folder))) }}
+{{- end }}
+{{- if .httpToken.existingSecret }}
+{{- $config = mergeOverwrite $config (dict "worker" (dict "tokenFile" (printf "%s/http-token/token" $folder))) }}
+{{- end }}
+{{- end }}
+{{- toYaml $config }}
+{{- end }}
+
+{{/* The same secrets as sources of a projected volume; the paths are those above. */}}
+{{- define "forecastnet.secretSources" -}}
+{{- with .Values.secrets }}
+{{- if .kafkaSasl.existingSecret }}
+- secret:
+    name: {{ .kafkaSasl.existingSecret }}
+    items:
+      - { key: {{ .kafkaSasl.key | quote }}, path: secrets/kafka-sasl/password }
+{{- end }}
+{{- if .kafkaCa.existingSecret }}
+- secret:
+    name: {{ .kafkaCa.existingSecret }}
+    items:
+      - { key: {{ .kafkaCa.key | quote }}, path: secrets/kafka-ca/ca.crt }
+{{- end }}
+{{- if .kafkaClient.existingSecret }}
+- secret:
+    name: {{ .kafkaClient.existingSecret }}
+    items:
+      - { key: {{ .kafkaClient.certKey | quote }}, path: secrets/kafka-client/tls.crt }
+      - { key: {{ .kafkaClient.keyKey | quote }}, path: secrets/kafka-client/tls.key }
+{{- end }}
+{{- if .registry.existingSecret }}
+- secret:
+    name: {{ .registry.existingSecret }}
+    items:
+      - { key: {{ .registry.key | quote }}, path: secrets/registry/password }
+{{- end }}
+{{- if .httpToken.existingSecret }}
+- secret:
+    name: {{ .httpToken.existingSecret }}
+    items:
+      - { key: {{ .httpToken.key | quote }}, path: secrets/http-token/token }
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* Changes when the configuration does, so that pods are replaced that would otherwise go on with the old one. */}}
+{{- define "forecastnet.configChecksum" -}}
+{{ include "forecastnet.config" . | sha256sum }}
+{{- end }}
+
+{{/* Seconds a pod gets to end: what the process takes for itself, and a margin. */}}
+{{- define "forecastnet.gracePeriodSeconds" -}}
+{{- add (divf .Values.config.worker.graceMs 1000 | ceil) .Values.graceMarginSeconds }}
+{{- end }}

@@ -1,0 +1,116 @@
+{{/* What scales a role: a ScaledObject of KEDA or a HorizontalPodAutoscaler. Takes { root, component, group, topics, start }. */}}
+{{- define "forecastnet.scaling" -}}
+{{- $scaling := (get .root.Values .component).autoscaling }}
+{{- $name := printf "%s-%s" (include "forecastnet.fullname" .root) .component }}
+{{- $metadata := include "forecastnet.metadata" (dict "root" .root "component" .component "name" $name) }}
+{{- if eq $scaling.kind "keda" }}
+apiVersion: keda.sh/v1alpha1
+kind: ScaledObject
+metadata:
+  {{- $metadata | nindent 2 }}
+spec:
+  scaleTargetRef:
+    name: {{ $name }}
+  minReplicaCount: {{ $scaling.minReplicas }}
+  maxReplicaCount: {{ $scaling.maxReplicas }}
+  pollingInterval: {{ $scaling.keda.pollingInterval }}
+  cooldownPeriod: {{ $scaling.keda.cooldownPeriod }}
+  advanced:
+    horizontalPodAutoscalerConfig:
+      behavior:
+        {{- toYaml $scaling.behavior | nindent 8 }}
+  triggers:
+    {{- range .topics }}
+    - type: kafka
+      metadata:
+        {{- include "forecastnet.kedaMetadata" (dict "topic" . "role" $) | nindent 8 }}
+      {{- if include "forecastnet.kafkaIsGuarded" $.root }}
+      authenticationRef:
+        name: {{ $scaling.keda.authenticationRef | default (include "forecastnet.fullname" $.root) }}
+      {{- end }}
+    {{- end }}
+    {{- with $scaling.keda.triggers }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+{{- else if eq $scaling.kind "hpa" }}
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata:
+  {{- $metadata | nindent 2 }}
+spec:
+  scaleTargetRef:
+    apiVersion: apps/v1
+    kind: Deployment
+    name: {{ $name }}
+  minReplicas: {{ $scaling.minReplicas }}
+  maxReplicas: {{ $scaling.maxReplicas }}
+  behavior:
+    {{- toYaml $scaling.behavior | nindent 4 }}
+  metrics:
+    {{- with $scaling.hpa.targetCpuPercent }}
+    {{- if semverCompare ">=1.27.0-0" $.root.Capabilities.KubeVersion.Version }}
+    - type: ContainerResource
+      containerResource:
+        name: cpu
+        container: {{ $.component }}
+        target: { type: Utilization, averageUtilization: {{ . }} }
+    {{- else }}
+    - type: Resource
+      resource:
+        name: cpu
+        target: { type: Utilization, averageUtilization: {{ . }} }
+    {{- end }}
+    {{- end }}
+    {{- with $scaling.hpa.metrics }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+{{- end }}
+{{- end }}
+
+{{/* One kafka trigger's metadata, all of it text. Takes { topic, role }. */}}
+{{- define "forecastnet.kedaMetadata" -}}
+{{- $values := .role.root.Values }}
+{{- $keda := (get $values .role.component).autoscaling.keda }}
+{{- $sasl := dig "kafka" "sasl" "mechanism" "none" $values.config }}
+{{- $metadata := dict
+  "bootstrapServers" (join "," $values.config.kafka.brokers)
+  "consumerGroup" .role.group
+  "topic" .topic
+  "lagThreshold" (toString $keda.lagThreshold)
+  "offsetResetPolicy" .role.start
+  "allowIdleConsumers" "false"
+  "version" "2.1.0"
+}}
+{{- if ne $sasl "none" }}
+{{- $mechanisms := dict "plain" "plaintext" "scram-sha-256" "scram_sha256" "scram-sha-512" "scram_sha512" }}
+{{- $_ := set $metadata "sasl" (get $mechanisms $sasl) }}
+{{- end }}
+{{- if include "forecastnet.usesTls" .role.root }}
+{{- $_ := set $metadata "tls" "enable" }}
+{{- end }}
+{{- toYaml (mergeOverwrite $metadata $keda.metadata) }}
+{{- end }}
+
+{{/* "true" where connections to the brokers are encrypted, otherwise nothing. */}}
+{{- define "forecastnet.usesTls" -}}
+{{- $config := include "forecastnet.config" . | fromYaml }}
+{{- if dig "kafka" "ssl" "enabled" false $config }}true{{ end }}
+{{- end }}
+
+{{/* "true" where KEDA needs more than an address to reach the brokers, otherwise nothing. */}}
+{{- define "forecastnet.kafkaIsGuarded" -}}
+{{- with .Values.secrets }}
+{{- if or .kafkaSasl.existingSecret .kafkaCa.existingSecret .kafkaClient.existingSecret (dig "kafka" "sasl" "passwordFile" "" $.Values.config) (dig "kafka" "ssl" "caFile" "" $.Values.config) (dig "kafka" "ssl" "certFile" "" $.Values.config) }}true{{ end }}
+{{- end }}
+{{- end }}
+
+{{/* "true" where some ScaledObject wants the TriggerAuthentication that the chart makes, otherwise nothing. */}}
+{{- define "forecastnet.makesTriggerAuthentication" -}}
+{{- $scalings := list .Values.worker.autoscaling }}
+{{- if .Values.trainer.enabled }}{{ $scalings = append $scalings .Values.trainer.autoscaling }}{{ end }}
+{{- $wanting := 0 }}
+{{- range $scalings }}
+{{- if and (eq .kind "keda") (not .keda.authenticationRef) }}{{ $wanting = add1 $wanting }}{{ end }}
+{{- end }}
+{{- if and $wanting (include "forecastnet.kafkaIsGuarded" .) }}true{{ end }}
+{{- end }}
