@@ -1,6 +1,7 @@
 // The parts that some test files need from the machine and that are put in place once, before any file runs:
 // fetching them takes longer than a test may. A real broker is not among them; it is started for all files together.
 
+import { missingChartTools } from "./chart.ts";
 import { missingTensorFlow } from "./tensorflow.ts";
 
 export interface NeededPart {
@@ -16,5 +17,10 @@ export const neededParts: readonly NeededPart[] = [
     name: "native TensorFlow",
     isNeededBy: (path) => path.includes("tensorflow"),
     missing: missingTensorFlow,
+  },
+  {
+    name: "the Helm chart",
+    isNeededBy: (path) => path.startsWith("test/deploy/chart-"),
+    missing: missingChartTools,
   },
 ];

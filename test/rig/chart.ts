@@ -1,0 +1,71 @@
+// The chart as tests see it: linted, rendered and checked by the real tools. Where they cannot be had, the reason for
+// a loud skip.
+
+import { execFile } from "node:child_process";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { parseAllDocuments } from "yaml";
+import { isCi } from "./ci.ts";
+import { goTools, missingGo } from "./go-tools.ts";
+import type { KubernetesObject } from "./kubernetes-object.ts";
+import { missingPython, schemaLocations } from "./kubernetes-schemas.ts";
+import { filesBelow, projectRoot } from "./project.ts";
+
+export const chartFolder = join(projectRoot, "helm/forecastnet");
+
+/** Files of values to render the chart with, each a case of its own; paths from the repository's root. */
+export const valueSets: readonly string[] = filesBelow("helm/forecastnet/ci");
+
+export interface ToolResult {
+  readonly isOk: boolean;
+  /** Both streams, for messages. */
+  readonly output: string;
+  readonly stdout: string;
+}
+
+/** Options of a test that needs the tools: `test("…", await chartTools(), () => …)`. In CI their lack is an error. */
+export async function chartTools(): Promise<{ readonly skip: string | false }> {
+  const missing = await missingChartTools();
+  if (missing !== null && isCi) throw new Error(missing);
+  return { skip: missing ?? false };
+}
+
+/** Null when the tools are in place, after building them if need be; otherwise what to install. */
+export async function missingChartTools(): Promise<string | null> {
+  const missing = missingGo() ?? missingPython();
+  if (missing !== null) return missing;
+  await goTools();
+  await schemaLocations();
+  return null;
+}
+
+export async function runChartTool(
+  command: "helm" | "helm-unittest" | "kubeconform",
+  args: readonly string[],
+  input = "",
+): Promise<ToolResult> {
+  const path = join(await goTools(), command);
+  const running = promisify(execFile)(path, args, { cwd: projectRoot, maxBuffer: 64 * 1024 * 1024 });
+  running.child.stdin?.end(input);
+  try {
+    const { stdout, stderr } = await running;
+    return { isOk: true, stdout, output: stdout + stderr };
+  } catch (error) {
+    const { stdout, stderr } = error as { stdout: string; stderr: string };
+    return { isOk: false, stdout, output: stdout + stderr };
+  }
+}
+
+/** What `helm template` says of the chart with these options, hooks and tests included. */
+export function template(...options: readonly string[]): Promise<ToolResult> {
+  return runChartTool("helm", ["template", "plant", chartFolder, "--namespace", "factory", ...options]);
+}
+
+/** The objects of the chart with these options. */
+export async function render(...options: readonly string[]): Promise<readonly KubernetesObject[]> {
+  const { isOk, stdout, output } = await template(...options);
+  if (!isOk) throw new Error(output);
+  return parseAllDocuments(stdout)
+    .map((document) => document.toJS() as KubernetesObject | null)
+    .filter((object) => object !== null);
+}
