@@ -4,6 +4,7 @@
 
 import { isMap, isScalar, LineCounter, type Pair, parse, parseDocument, type YAMLMap } from "yaml";
 import { isPlainObject, type JsonSchema } from "../../src/runtime/config/formats.ts";
+import { kubernetesShapes } from "./kubernetes-shapes.ts";
 
 export interface ChartValue {
   /** Names from the top down, the value's own last. */
@@ -74,7 +75,8 @@ function readComment(
       .find((line) => line.startsWith(mark))
       ?.slice(mark.length)
       .trim() ?? null;
-  const narrowing: unknown = parse(after("@schema") ?? "{}");
-  if (!isPlainObject(narrowing)) throw new Error(`the @schema of ${path.join(".")} is no group of keys`);
+  const given: unknown = parse(after("@schema") ?? "{}");
+  const narrowing = typeof given === "string" ? kubernetesShapes[given] : given;
+  if (!isPlainObject(narrowing)) throw new Error(`${path.join(".")}: @schema ${given} is none we know`);
   return { doc: after("--"), narrowing };
 }

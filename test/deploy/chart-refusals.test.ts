@@ -25,6 +25,12 @@ const slips: readonly (readonly [string, RegExp])[] = [
   ],
   ["secrets.kafkaSASL.existingSecret=x", /'\/secrets': additional properties 'kafkaSASL' not allowed/],
   ["gpu.roles={worker,sensor}", /'\/gpu\/roles\/1': value must be one of 'worker', 'trainer'/],
+  ["worker.resources.limit.cpu=1", /'\/worker\/resources': additional properties 'limit' not allowed/],
+  [
+    "worker.probes.liveness.periodSecond=1",
+    /'\/worker\/probes\/liveness': additional properties 'periodSecond' not allowed/,
+  ],
+  ["worker.extraEnv[0].nam=x", /'\/worker\/extraEnv\/0': additional properties 'nam' not allowed/],
   ["podMonitor.enable=true", /'\/podMonitor': additional properties 'enable' not allowed/],
   ["service.port=70000", /'\/service\/port': maximum: got 70,000, want 65,535/],
   ["config.kafka.borkers={a:9092}", /'\/config\/kafka': additional properties 'borkers' not allowed/],
@@ -87,7 +93,7 @@ const contradictions: readonly (readonly [string, RegExp])[] = [
   ["worker.pdb.minAvailable=1", /worker\.pdb takes either maxUnavailable or minAvailable/],
   [
     "worker.autoscaling.kind=keda,secrets.kafkaSasl.existingSecret=s,config.kafka.sasl.mechanism=plain,config.kafka.sasl.username=u",
-    /KEDA must log in to the brokers and takes the user from a Secret only/,
+    /KEDA reaches the brokers with what lies in Secrets only, the user included/,
   ],
 ];
 
@@ -112,7 +118,12 @@ describe("what does not go together is refused", needsTools, () => {
 });
 
 describe("what may be given freely is accepted", needsTools, () => {
-  const free = ["worker.podLabels.x=y", "worker.nodeSelector.disk=fast", "worker.affinity.x=y", "global.x=y"];
+  const free = [
+    "worker.podLabels.x=y",
+    "worker.nodeSelector.disk=fast",
+    "worker.podAnnotations.x=y",
+    "global.x=y",
+  ];
   for (const values of free) {
     test(values, async () => {
       const { isOk, output } = await template("--set", values);

@@ -34,9 +34,13 @@ export async function chartTools(): Promise<{ readonly skip: string | false }> {
 export async function missingChartTools(): Promise<string | null> {
   const missing = missingGo() ?? missingPython();
   if (missing !== null) return missing;
-  await goTools();
-  await schemaLocations();
-  return null;
+  try {
+    await goTools();
+    await schemaLocations();
+    return null;
+  } catch (error) {
+    return `the tools for the tests of the chart could not be set up: ${(error as Error).message}`;
+  }
 }
 
 export async function runChartTool(

@@ -109,9 +109,11 @@ wrong with a value alone is for values.schema.json.
 {{- $problems = append $problems (printf "%s.autoscaling.hpa.targetCpuPercent is a share of %s.resources.requests.cpu, which is not given" $component $component) }}
 {{- end }}
 {{- end }}
-{{- if and (eq $scaling.kind "keda") (not $scaling.keda.authenticationRef) (include "forecastnet.kafkaIsGuarded" $) }}
-{{- if and (ne (dig "kafka" "sasl" "mechanism" "none" $.Values.config) "none") (not (and $.Values.secrets.kafkaSasl.existingSecret $.Values.secrets.kafkaSasl.usernameKey)) }}
-{{- $problems = append $problems (printf "KEDA must log in to the brokers and takes the user from a Secret only: give secrets.kafkaSasl.usernameKey, or your own TriggerAuthentication in %s.autoscaling.keda.authenticationRef" $component) }}
+{{- if and (eq $scaling.kind "keda") (not $scaling.keda.authenticationRef) }}
+{{- $kafka := $.Values.config.kafka }}
+{{- $secrets := $.Values.secrets }}
+{{- if or (dig "sasl" "passwordFile" "" $kafka) (dig "ssl" "caFile" "" $kafka) (dig "ssl" "certFile" "" $kafka) (and $secrets.kafkaSasl.existingSecret (not $secrets.kafkaSasl.usernameKey)) }}
+{{- $problems = append $problems (printf "KEDA reaches the brokers with what lies in Secrets only, the user included: give secrets.kafkaSasl.usernameKey and no paths of files, or your own TriggerAuthentication in %s.autoscaling.keda.authenticationRef" $component) }}
 {{- end }}
 {{- end }}
 {{- if and $role.pdb.enabled (eq (empty (toString $role.pdb.minAvailable)) (empty (toString $role.pdb.maxUnavailable))) }}

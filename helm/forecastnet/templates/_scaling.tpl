@@ -99,9 +99,8 @@ spec:
 
 {{/* "true" where KEDA needs more than an address to reach the brokers, otherwise nothing. */}}
 {{- define "forecastnet.kafkaIsGuarded" -}}
-{{- with .Values.secrets }}
-{{- if or .kafkaSasl.existingSecret .kafkaCa.existingSecret .kafkaClient.existingSecret (dig "kafka" "sasl" "passwordFile" "" $.Values.config) (dig "kafka" "ssl" "caFile" "" $.Values.config) (dig "kafka" "ssl" "certFile" "" $.Values.config) }}true{{ end }}
-{{- end }}
+{{- $kafka := (include "forecastnet.config" . | fromYaml).kafka }}
+{{- if or (dig "sasl" "passwordFile" "" $kafka) (dig "ssl" "caFile" "" $kafka) (dig "ssl" "certFile" "" $kafka) }}true{{ end }}
 {{- end }}
 
 {{/* "true" where some ScaledObject wants the TriggerAuthentication that the chart makes, otherwise nothing. */}}

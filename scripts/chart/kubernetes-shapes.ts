@@ -1,0 +1,66 @@
+// The shapes of Kubernetes' own objects that values pass on, by the names that `@schema` comments in values.yaml use. One
+// level deep: enough to refuse a misspelt field there; below it the API server judges.
+
+import type { JsonSchema } from "../../src/runtime/config/formats.ts";
+
+function fields(...names: readonly string[]): JsonSchema {
+  return fieldsOf({}, names);
+}
+
+function fieldsOf(each: JsonSchema, names: readonly string[]): JsonSchema {
+  const properties = Object.fromEntries(names.map((name) => [name, each]));
+  return { type: "object", properties, additionalProperties: false };
+}
+
+function listOf(items: JsonSchema): JsonSchema {
+  return { type: "array", items };
+}
+
+/** Too many fields to list; but without a name it is none. */
+const named: JsonSchema = { type: "object", required: ["name"] };
+
+export const kubernetesShapes: Readonly<Record<string, JsonSchema>> = {
+  labels: { type: "object", additionalProperties: { type: "string" } },
+  resources: fields("requests", "limits", "claims"),
+  strategy: fields("type", "rollingUpdate"),
+  affinity: fields("nodeAffinity", "podAffinity", "podAntiAffinity"),
+  tolerations: listOf(fields("key", "operator", "value", "effect", "tolerationSeconds")),
+  spread: listOf(
+    fields(
+      ...["maxSkew", "topologyKey", "whenUnsatisfiable", "labelSelector"],
+      ...["matchLabelKeys", "minDomains", "nodeAffinityPolicy", "nodeTaintsPolicy"],
+    ),
+  ),
+  probe: fieldsOf({ type: "integer" }, [
+    ...["initialDelaySeconds", "periodSeconds", "timeoutSeconds", "successThreshold", "failureThreshold"],
+  ]),
+  behavior: fields("scaleUp", "scaleDown"),
+  env: listOf({ ...fields("name", "value", "valueFrom"), required: ["name"] }),
+  envFrom: listOf(fields("prefix", "configMapRef", "secretRef")),
+  volumes: listOf(named),
+  mounts: listOf({
+    ...fields(
+      ...["name", "mountPath", "subPath", "subPathExpr", "readOnly", "mountPropagation", "recursiveReadOnly"],
+    ),
+    required: ["name", "mountPath"],
+  }),
+  containers: listOf(named),
+  peers: listOf(fields("podSelector", "namespaceSelector", "ipBlock")),
+  ingress: listOf(fields("from", "ports")),
+  egress: listOf(fields("to", "ports")),
+  relabelings: listOf(
+    fields("sourceLabels", "separator", "targetLabel", "regex", "modulus", "replacement", "action"),
+  ),
+  triggers: listOf({ type: "object", required: ["type", "metadata"] }),
+  metrics: listOf({ type: "object", required: ["type"] }),
+  podSecurity: fields(
+    ...["runAsNonRoot", "runAsUser", "runAsGroup", "fsGroup", "fsGroupChangePolicy", "supplementalGroups"],
+    ...["supplementalGroupsPolicy", "seccompProfile", "seLinuxOptions", "seLinuxChangePolicy", "sysctls"],
+    ...["appArmorProfile", "windowsOptions"],
+  ),
+  containerSecurity: fields(
+    ...["allowPrivilegeEscalation", "readOnlyRootFilesystem", "runAsNonRoot", "runAsUser", "runAsGroup"],
+    ...["capabilities", "privileged", "procMount", "seccompProfile", "seLinuxOptions", "appArmorProfile"],
+    ...["windowsOptions"],
+  ),
+};
