@@ -46,13 +46,11 @@ export async function missingChartTools(): Promise<string | null> {
 export async function runChartTool(
   command: "helm" | "helm-unittest" | "kubeconform",
   args: readonly string[],
-  input = "",
 ): Promise<ToolResult> {
   const path = join(await goTools(), command);
-  const running = promisify(execFile)(path, args, { cwd: projectRoot, maxBuffer: 64 * 1024 * 1024 });
-  running.child.stdin?.end(input);
   try {
-    const { stdout, stderr } = await running;
+    const options = { cwd: projectRoot, maxBuffer: 64 * 1024 * 1024 };
+    const { stdout, stderr } = await promisify(execFile)(path, args, options);
     return { isOk: true, stdout, output: stdout + stderr };
   } catch (error) {
     const { stdout, stderr } = error as { stdout: string; stderr: string };
