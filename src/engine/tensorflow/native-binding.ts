@@ -42,6 +42,10 @@ export interface LoadOptions {
 }
 
 const packageName = "@tensorflow/tfjs-node-gpu";
+const plainPackageName = "@tensorflow/tfjs";
+
+/** Both packages are optional dependencies, which the CPU image leaves out. */
+const howToInstall = "run `npm ci` without --omit=optional, or use the GPU image";
 
 /** Inside the package. The folder is named for version 8 of Node-API, the newest that the package knows. */
 export const bindingFile = join("lib", "napi-v8", "tfjs_binding.node");
@@ -53,7 +57,7 @@ export const manifestFile = join("lib", "forecastnet.json");
 export function findNativeBinding(from: string = import.meta.url): NativeBinding {
   const packageFolder = folderOfPackage(from);
   if (packageFolder === null) {
-    const reason = `the package ${packageName} is not installed: run \`npm ci\``;
+    const reason = `the package ${packageName} is not installed: ${howToInstall}`;
     return { present: false, reason, packageFolder, path: null, variant: null };
   }
   const path = join(packageFolder, bindingFile);
@@ -69,9 +73,13 @@ function folderOfPackage(from: string): string | null {
   try {
     return dirname(createRequire(from).resolve(`${packageName}/package.json`));
   } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "MODULE_NOT_FOUND") return null;
+    if (isNotInstalled(error)) return null;
     throw error;
   }
+}
+
+function isNotInstalled(error: unknown): boolean {
+  return error instanceof Error && "code" in error && error.code === "MODULE_NOT_FOUND";
 }
 
 function readVariant(manifest: string): NativeVariant {
@@ -126,11 +134,22 @@ async function loadNative(from: string, reason: string): Promise<LoadedTensorFlo
 }
 
 async function loadPlain(reason: string): Promise<LoadedTensorFlow> {
-  const tf = createRequire(import.meta.url)("@tensorflow/tfjs") as TensorFlow;
+  const tf = requirePlain();
   // Otherwise its first operation in Node prints an advertisement for the native package.
   tf.env().set("PROD", true);
   await useBackend(tf, "cpu");
   return { tf, backend: "plain", device: "cpu", version: `tfjs ${tf.version.tfjs}`, reason };
+}
+
+function requirePlain(): TensorFlow {
+  const require = createRequire(import.meta.url);
+  try {
+    require.resolve(plainPackageName);
+  } catch (error) {
+    if (!isNotInstalled(error)) throw error;
+    throw new Error(`TensorFlow.js is not installed: ${howToInstall}; or set engine.kind to simd`);
+  }
+  return require(plainPackageName) as TensorFlow;
 }
 
 async function useBackend(tf: TensorFlow, name: string): Promise<void> {
