@@ -75,7 +75,7 @@ export async function buildPipelineParts(
   };
 }
 
-function openRegistry({ registry }: AppConfig, patienceMs: number): SchemaRegistry | null {
+export function openRegistry({ registry }: AppConfig, patienceMs: number): SchemaRegistry | null {
   const { url, username, password } = registry;
   if (url === "") return null;
   const credentials = password === null ? null : { username, password: password.reveal() };

@@ -9,6 +9,7 @@ import { runDemoCommand } from "./demo/demo.ts";
 import { runModelsCommand } from "./models/models.ts";
 import { runProbeCommand } from "./probe/probe.ts";
 import { runTopicsCommand } from "./topics.ts";
+import { runSensorsCommand } from "./sensors/sensors.ts";
 import { runTrainerCommand } from "./trainer.ts";
 import { productVersion } from "./version.ts";
 import { runWorkerCommand } from "./worker.ts";
@@ -22,6 +23,7 @@ const usage = `usage: forecastnet <command> [options]
   topics   create or check the topics of a fleet
   probe    send an observation and wait for its forecast
   config   check or print the configuration
+  sensors  simulated sensors that write to an input topic
   version  print the version
 
 Every key of the configuration is also a flag: --kafka.brokers=host:9092. See docs/configuration.md.`;
@@ -51,6 +53,8 @@ async function run([command, ...argv]: readonly string[]): Promise<number> {
         return await runProbeCommand(argv, io);
       case "config":
         return runConfigCommand(argv, io);
+      case "sensors":
+        return await runSensorsCommand(argv, io);
       case "version":
         io.out(productVersion());
         return exitCodes.ok;

@@ -2,7 +2,8 @@
 // and whether what was forecast came true. Readings are told to it by the fleet, forecasts come off the topic.
 
 import type { ForecastRecord } from "../../log/codec/schemas.generated.ts";
-import { type Reading, type Sensor, stepMs } from "./fleet.ts";
+import type { Reading, Sensor } from "../simulated/fleet.ts";
+import { stepMs } from "./settings.ts";
 
 /** The stated interval lies between these two quantiles. */
 const lowLevel = 0.1;

@@ -1,10 +1,10 @@
 // The configuration of the demo's worker: a true one, whose models live fast. A step is a quarter of a second, so what
 // takes a plant a day of hours takes the viewer six seconds.
 
-import { stepMs } from "./fleet.ts";
-import { stepsPerDay } from "./sensor-kinds.ts";
+import { stepsPerDay } from "../simulated/sensor-kinds.ts";
 
 export const demoHost = "127.0.0.1";
+export const stepMs = 250;
 export const horizon = stepsPerDay / 2;
 /** Sent before the live phase, so that there are seasons to learn from. */
 export const backfillDays = 16;

@@ -4,6 +4,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { avroCodec } from "../../log/codec/avro.ts";
 import { decodeForecast } from "../../log/codec/forecast-codec.ts";
+import { encodeAsAvro } from "../../log/codec/observation-encoders.ts";
 import type { ModelEventRecord } from "../../log/codec/schemas.generated.ts";
 import type { StoredRecord } from "../../log/log.ts";
 import { createMemoryLog, type MemoryLog } from "../../log/memory-log.ts";
@@ -12,15 +13,15 @@ import { loadConfig } from "../../runtime/config/load.ts";
 import type { AppConfig } from "../../runtime/config/schema.ts";
 import { createMetrics } from "../../runtime/metrics.ts";
 import { Worker } from "../../worker.ts";
+import { Fleet } from "../simulated/fleet.ts";
+import { stepsPerDay, wornPump } from "../simulated/sensor-kinds.ts";
 import { productVersion } from "../version.ts";
 import { isSettled, type Outcome, type Sent } from "./closing.ts";
 import type { Tone } from "./decision-text.ts";
-import { Fleet, stepMs } from "./fleet.ts";
 import { ForecastBoard } from "./forecast-board.ts";
 import { forecastRoutes } from "./forecast-routes.ts";
 import { Newsroom } from "./newsroom.ts";
-import { stepsPerDay, wornPump } from "./sensor-kinds.ts";
-import { backfillDays, demoHost, demoSettings } from "./settings.ts";
+import { backfillDays, demoHost, demoSettings, stepMs } from "./settings.ts";
 import { Story } from "./story.ts";
 import { createTally, newsLogger, type Tally, tallied } from "./tally.ts";
 
@@ -54,7 +55,10 @@ export class Simulation {
 
   constructor({ series, port }: { readonly series: number; readonly port: number }) {
     this.#config = loadConfig({ argv: demoSettings(port), env: {} });
-    this.#fleet = new Fleet({ count: series, startMs: this.#firstReadingMs, topic: inputTopic, partitions });
+    this.#fleet = new Fleet({
+      ...{ count: series, stepMs, startMs: this.#firstReadingMs, topic: inputTopic, partitions },
+      ...{ encode: encodeAsAvro, talksNonsense: true },
+    });
     this.board = new ForecastBoard(this.#fleet.sensors);
     const { driftRatio } = this.#config.series;
     this.story = new Story(this.#fleet.sensors[heroIndex].seriesId, driftRatio);

@@ -2,10 +2,10 @@
 // chart. Pure: the same model and size give the same lines.
 
 import type { Tone } from "./decision-text.ts";
-import { stepMs } from "./fleet.ts";
 import type { Coverage, Latency, SeriesView } from "./forecast-board.ts";
 import type { NewsItem } from "./newsroom.ts";
 import { type Ink, type Line, paint, type Span, widthOf } from "./paint.ts";
+import { stepMs } from "./settings.ts";
 import { drawChart } from "./sparkline.ts";
 import { clockText, count, heldText, maseText, milliseconds, nextText, nowText, percent } from "./wording.ts";
 

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { beforeEach, describe, test } from "node:test";
-import { stepMs } from "../../../../src/cli/demo/fleet.ts";
 import { ForecastBoard } from "../../../../src/cli/demo/forecast-board.ts";
 import { forecastRoutes } from "../../../../src/cli/demo/forecast-routes.ts";
-import { sensorKinds } from "../../../../src/cli/demo/sensor-kinds.ts";
+import { stepMs } from "../../../../src/cli/demo/settings.ts";
+import { sensorKinds } from "../../../../src/cli/simulated/sensor-kinds.ts";
 import type { ForecastRecord } from "../../../../src/log/codec/schemas.generated.ts";
 
 const seriesId = "river-level-1";

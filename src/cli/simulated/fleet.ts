@@ -1,15 +1,14 @@
 // A fleet of simulated sensors that behave as sensors do: mostly in time, now and then silent, late, repeating
-// themselves or talking nonsense. What they send is a function of their number, the start and when one is worn out.
+// themselves or talking nonsense. What they send is a function of their number, the start and when one is worn out;
+// how it is written is not decided here.
 
 import type { Outgoing } from "../../domain.ts";
-import { avroCodec } from "../../log/codec/avro.ts";
+import type { EncodeObservation } from "../../log/codec/observation-encoders.ts";
 import { createRandom, type Random } from "../../runtime/random.ts";
 import { type SensorKind, sensorKinds, stepsPerDay } from "./sensor-kinds.ts";
 
-export const stepMs = 250;
-/** Sensors take turns within a step, so that the view never stands still. */
+/** Sensors take turns within a step: a topic, and a view, never stand still for long. */
 const turnsPerStep = 5;
-const turnMs = stepMs / turnsPerStep;
 const turnsPerMalformed = 47;
 
 const gapChance = 0.004;
@@ -37,13 +36,15 @@ export interface Sensor {
 
 export interface FleetOptions {
   readonly count: number;
+  readonly stepMs: number;
   /** Time of the first step; a multiple of the step. */
   readonly startMs: number;
   readonly topic: string;
   readonly partitions: number;
+  readonly encode: EncodeObservation;
+  /** Whether a record that cannot be read is among them now and then. */
+  readonly talksNonsense: boolean;
 }
-
-const observationCodec = avroCodec("Observation");
 
 export class Fleet {
   readonly sensors: readonly Sensor[];
@@ -54,14 +55,17 @@ export class Fleet {
 
   constructor(options: FleetOptions) {
     this.#options = options;
-    this.#sensors = Array.from({ length: options.count }, (_, index) => new SimulatedSensor(index));
+    // Counted from the epoch, a fleet that is started again goes on where in its day it was.
+    const firstStep = Math.round(options.startMs / options.stepMs);
+    this.#sensors = Array.from({ length: options.count }, (_, i) => new SimulatedSensor(i, firstStep));
     this.sensors = this.#sensors;
   }
 
   /** All that is sent until the time given and has not been asked for yet. No reading lies ahead of it. */
   advanceTo(nowMs: number): readonly Transmission[] {
     const sent: Transmission[] = [];
-    const { startMs } = this.#options;
+    const { startMs, stepMs } = this.#options;
+    const turnMs = stepMs / turnsPerStep;
     for (; startMs + this.#turn * turnMs <= nowMs; this.#turn++) this.#takeTurn(this.#turn, sent);
     return sent;
   }
@@ -77,13 +81,15 @@ export class Fleet {
       for (const { step: measuredAt, value } of this.#sensors[i].measure(step)) {
         const { seriesId } = this.#sensors[i];
         const reading = { seriesId, timeMs: this.#timeOf(measuredAt), value };
-        sent.push({ record: this.#recordOf(i, encode(reading)), reading });
+        sent.push({ record: this.#recordOf(i, this.#options.encode(reading)), reading });
       }
     }
-    if (turn % turnsPerMalformed === turnsPerMalformed - 1) sent.push(this.#talkNonsense(step));
+    const isNonsenseDue = turn % turnsPerMalformed === turnsPerMalformed - 1;
+    if (isNonsenseDue && this.#options.talksNonsense) sent.push(this.#talkNonsense(step));
   }
 
   #talkNonsense(step: number): Transmission {
+    const { encode } = this.#options;
     const index = this.#malformed % this.#sensors.length;
     const good = { seriesId: this.#sensors[index].seriesId, timeMs: this.#timeOf(step), value: 1 };
     const nonsense = [
@@ -97,7 +103,7 @@ export class Fleet {
   }
 
   #timeOf(step: number): number {
-    return this.#options.startMs + step * stepMs;
+    return this.#options.startMs + step * this.#options.stepMs;
   }
 
   #recordOf(index: number, value: Buffer): Outgoing {
@@ -105,10 +111,6 @@ export class Fleet {
     const key = Buffer.from(this.#sensors[index].seriesId);
     return { topic, partition: index % partitions, key, value };
   }
-}
-
-function encode({ seriesId, timeMs, value }: Reading): Buffer {
-  return observationCodec.encode({ seriesId, time: timeMs, value, tags: {} });
 }
 
 interface Measurement {
@@ -121,11 +123,13 @@ class SimulatedSensor implements Sensor {
   kind: SensorKind;
   readonly #random: Random;
   readonly #gain: number;
+  readonly #firstStep: number;
   #noise = 0;
   #silentUntil = 0;
   #held: Measurement | null = null;
 
-  constructor(index: number) {
+  constructor(index: number, firstStep: number) {
+    this.#firstStep = firstStep;
     this.kind = sensorKinds[index % sensorKinds.length];
     this.seriesId = `${this.kind.name}-${1 + Math.floor(index / sensorKinds.length)}`;
     this.#random = createRandom(1 + 7919 * index);
@@ -156,6 +160,6 @@ class SimulatedSensor implements Sensor {
   #measureValue(step: number): number {
     this.#noise = 0.5 * this.#noise + Math.sqrt(0.75) * this.#random.normal();
     const { cycle = stepsPerDay, valueAt } = this.kind;
-    return this.#gain * valueAt(step % cycle, this.#noise);
+    return this.#gain * valueAt((this.#firstStep + step) % cycle, this.#noise);
   }
 }

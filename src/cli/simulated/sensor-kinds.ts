@@ -1,4 +1,4 @@
-// What the simulated sensors measure. A demo day has 24 steps, so a step is called an hour here.
+// What the simulated sensors measure. Their day has 24 steps, so a step is called an hour here.
 
 export const stepsPerDay = 24;
 
@@ -55,7 +55,7 @@ export const sensorKinds: readonly SensorKind[] = [
   },
 ];
 
-/** What the first pump becomes while the viewer looks on: it swings wider and slower, in no step with the day. */
+/** What a pump becomes when it wears out: it swings wider and slower, in no step with the day. */
 export const wornPump: SensorKind = {
   name: "pump-vibration",
   unit: "mm/s",

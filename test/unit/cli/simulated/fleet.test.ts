@@ -1,16 +1,21 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { Fleet, type Reading, stepMs, type Transmission } from "../../../../src/cli/demo/fleet.ts";
-import { sensorKinds, wornPump } from "../../../../src/cli/demo/sensor-kinds.ts";
+import { Fleet, type Reading, type Transmission } from "../../../../src/cli/simulated/fleet.ts";
+import { sensorKinds, wornPump } from "../../../../src/cli/simulated/sensor-kinds.ts";
 import { DecodeFailure, defaultFields } from "../../../../src/log/codec/observation-codec.ts";
 import { createObservationCodec } from "../../../../src/log/codec/observation-codecs.ts";
+import { encodeAsAvro } from "../../../../src/log/codec/observation-encoders.ts";
 
 const startMs = 1_700_000_000_000;
+const stepMs = 250;
 const steps = 600;
 const endMs = startMs + steps * stepMs - 1;
 
-function createFleet(count = 16): Fleet {
-  return new Fleet({ count, startMs, topic: "sensors", partitions: 4 });
+function createFleet(count = 16, talksNonsense = true): Fleet {
+  return new Fleet({
+    ...{ count, stepMs, startMs, topic: "sensors", partitions: 4 },
+    ...{ encode: encodeAsAvro, talksNonsense },
+  });
 }
 
 function readingsOf(sent: readonly Transmission[]): readonly Reading[] {
@@ -86,6 +91,25 @@ describe("the fleet", () => {
     };
     const changeMs = startMs + 300 * stepMs;
     assert.ok(spanOf(changeMs, endMs) > 1.4 * spanOf(startMs, changeMs));
+  });
+
+  test("talks no nonsense when it is not to, and measures the same", () => {
+    const sober = createFleet(16, false).advanceTo(endMs);
+    assert.ok(sober.every(({ reading }) => reading !== null));
+    assert.deepEqual(readingsOf(sober), readings);
+  });
+
+  test("is at the same hour of its day, whenever it was started", () => {
+    // The solar panels of two fleets, the second started ten steps later, agree on when it is night.
+    const nightsOf = (from: number) => {
+      const options = { count: 5, stepMs, startMs: from, topic: "sensors", partitions: 4 };
+      const fleet = new Fleet({ ...options, encode: encodeAsAvro, talksNonsense: false });
+      const solar = readingsOf(fleet.advanceTo(endMs)).filter(({ seriesId }) => seriesId.startsWith("solar"));
+      return new Set(solar.filter(({ value }) => value === 0).map(({ timeMs }) => timeMs));
+    };
+    const [first, second] = [nightsOf(startMs), nightsOf(startMs + 10 * stepMs)];
+    const shared = [...second].filter((timeMs) => first.has(timeMs));
+    assert.ok(second.size > 100 && shared.length > 0.9 * second.size);
   });
 
   test("sends readings the worker can decode, and nonsense of four kinds that it cannot", () => {
