@@ -1,4 +1,4 @@
-// A worker or trainer as a user runs it: `forecastnet worker --config …` in a process of its own, told what to do by
+// A worker, a trainer or sensors as a user runs them: `forecastnet worker --config …` in a process of its own, told what to do by
 // signals and asked how it is through its log and its pages. It never outlives the test process.
 
 import { type ChildProcess, execFile, spawn } from "node:child_process";
@@ -11,7 +11,7 @@ import { guardedFolder } from "./service.ts";
 const commandLine = fileURLToPath(new URL("../../src/cli/main.js", import.meta.url));
 const commandMs = 90_000;
 
-export type Role = "worker" | "trainer";
+export type Role = "worker" | "trainer" | "sensors";
 
 export interface CommandEnd {
   readonly code: number;
@@ -61,14 +61,19 @@ export class WorkerProcess {
     this.ended = once(child, "exit").then(([code, signal]) => ({ code, signal }));
   }
 
-  static async start(name: string, config: object, role: Role = "worker"): Promise<WorkerProcess> {
+  static async start(
+    name: string,
+    config: object,
+    role: Role = "worker",
+    flags: readonly string[] = [],
+  ): Promise<WorkerProcess> {
     const folder = guardedFolder("worker");
     const configPath = join(folder, "config.json");
     const logPath = join(folder, "worker.log");
     const pidPath = join(folder, "pid"); // whom the folder's guard kills after this process
     writeFileSync(configPath, JSON.stringify(config));
     const log = openSync(logPath, "w");
-    const child = spawn(process.execPath, [commandLine, role, "--config", configPath], {
+    const child = spawn(process.execPath, [commandLine, role, "--config", configPath, ...flags], {
       stdio: ["ignore", log, log],
     });
     child.once("exit", () => rmSync(pidPath, { force: true }));

@@ -88,8 +88,9 @@ export class Story {
     return this.config.topics.inputs[0]?.topic as string;
   }
 
-  async startWorker(role: Role = "worker"): Promise<WorkerProcess> {
-    const worker = await WorkerProcess.start(`${role} ${this.workers.length + 1}`, this.#given, role);
+  async startWorker(role: Role = "worker", flags: readonly string[] = []): Promise<WorkerProcess> {
+    const name = `${role} ${this.workers.length + 1}`;
+    const worker = await WorkerProcess.start(name, this.#given, role, flags);
     this.workers.push(worker);
     return worker;
   }
