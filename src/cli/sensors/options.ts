@@ -1,8 +1,7 @@
 // The command line of `forecastnet sensors`: its own flags beside those of the configuration.
 
-import { type ParseArgsConfig, parseArgs } from "node:util";
 import { parseInterval } from "../../models/interval.ts";
-import { settings } from "../../runtime/config/settings.ts";
+import { type OwnFlags, type OwnValues, readFlags } from "../command-flags.ts";
 
 export interface SensorsOptions {
   readonly series: number;
@@ -48,28 +47,23 @@ const own = {
   nonsense: { type: "boolean", default: false },
   topic: { type: "string" },
   help: { type: "boolean", default: false },
-} as const satisfies ParseArgsConfig["options"];
+} as const satisfies OwnFlags;
 
 /** The options, or in words what is wrong with them; the usage itself when it was asked for. */
 export function readCommandLine(argv: readonly string[]): CommandLine | string {
   try {
-    const configKeys = ["config", ...settings.keys()];
-    const ofConfig = Object.fromEntries(configKeys.map((name) => [name, { type: "string" as const }]));
-    const { values } = parseArgs({ args: [...argv], options: { ...ofConfig, ...own } });
-    if (values.help === true) return sensorsUsage;
-    const given = values as Readonly<Record<string, string | boolean | undefined>>;
-    const configArgv = configKeys.flatMap((name) =>
-      given[name] === undefined ? [] : [`--${name}=${given[name]}`],
-    );
-    return { options: readOptions(given), configArgv };
+    const { values, positionals, configArgv } = readFlags(argv, own);
+    if (values.help) return sensorsUsage;
+    if (positionals.length > 0) throw new Error(`unexpected argument ${positionals[0]}`);
+    return { options: readOptions(values), configArgv };
   } catch (error) {
     return `${(error as Error).message}\n\n${sensorsUsage}`;
   }
 }
 
-function readOptions(given: Readonly<Record<string, string | boolean | undefined>>): SensorsOptions {
-  const whole = (name: string, least: number, most: number) => {
-    const text = String(given[name]);
+function readOptions(values: OwnValues<typeof own>): SensorsOptions {
+  const whole = (name: "series" | "history" | "wear-after", least: number, most: number) => {
+    const text = values[name] ?? "";
     const value = Number(text);
     if (/^\d+$/.test(text) && value >= least && value <= most) return value;
     throw new Error(`--${name} is "${text}"; give a whole number from ${least} to ${most}`);
@@ -77,12 +71,12 @@ function readOptions(given: Readonly<Record<string, string | boolean | undefined
   const wearAfter = whole("wear-after", 0, 10_000_000);
   return {
     series: whole("series", 1, 100_000),
-    stepMs: given.interval === undefined ? null : fixedStepMs(String(given.interval), "--interval"),
+    stepMs: values.interval === undefined ? null : fixedStepMs(values.interval, "--interval"),
     history: whole("history", 0, 10_000_000),
-    speed: readSpeed(String(given.speed)),
+    speed: readSpeed(values.speed ?? ""),
     wearAfter: wearAfter === 0 ? null : wearAfter,
-    talksNonsense: given.nonsense === true,
-    topic: given.topic === undefined ? null : String(given.topic),
+    talksNonsense: values.nonsense,
+    topic: values.topic ?? null,
   };
 }
 
