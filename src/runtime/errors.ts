@@ -27,6 +27,11 @@ export const errorTable = {
     retryable: true,
     remedy: "Check kafka.brokers, the network and the broker; the worker keeps trying.",
   },
+  NOT_AUTHORIZED: {
+    retryable: true,
+    remedy:
+      "Grant the user of kafka.sasl or of the client certificate what the message names; docs/acls.md lists all rights. A start is tried again.",
+  },
   RECORD_TOO_LARGE: {
     retryable: false,
     remedy: "Raise max.message.bytes of the topic named, or make the record smaller (history, horizon).",

@@ -218,6 +218,7 @@ export class Service {
 export function memberTrouble(
   member: { readonly isJoined: boolean; readonly outage: string | null } | undefined,
 ): string | null {
-  if (member === undefined || !member.isJoined) return "joining the group";
+  if (member === undefined) return "joining the group";
+  if (!member.isJoined) return `joining the group${member.outage === null ? "" : `: ${member.outage}`}`;
   return member.outage === null ? null : `the log does not answer: ${member.outage}`;
 }

@@ -5,6 +5,7 @@ import { execFile } from "node:child_process";
 import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { guardedSettings } from "./broker-users.ts";
 import { cachedFolder } from "./cache.ts";
 import { runMavenDependency } from "./maven.ts";
 import { missingParts } from "./parts.ts";
@@ -32,6 +33,8 @@ export interface Broker {
 export interface BrokerOptions {
   /** Added to server.properties, by Kafka's names. */
   readonly settings?: Readonly<Record<string, string>>;
+  /** Who may log in, beside the super user: nobody else then gets in, and nothing is allowed that was not granted. */
+  readonly users?: readonly string[];
 }
 
 let ownBroker: Promise<Broker> | undefined;
@@ -52,7 +55,11 @@ export async function startBroker(options: BrokerOptions = {}): Promise<Broker> 
   const folder = guardedFolder("kafka");
   const dataDir = join(folder, "data");
   const properties = join(folder, "server.properties");
-  const settings = { ...brokerSettings(port, controllerPort, dataDir), ...options.settings };
+  const settings = {
+    ...brokerSettings(port, controllerPort, dataDir),
+    ...(options.users === undefined ? {} : guardedSettings(options.users, { port, controllerPort })),
+    ...options.settings,
+  };
   await writeFile(properties, toProperties(settings));
   await promisify(execFile)("java", [
     ...["-XX:TieredStopAtLevel=1", "-cp", jars, "kafka.tools.StorageTool"],

@@ -8,6 +8,8 @@ interface KafkaFailure {
   readonly message?: string;
   readonly retriable?: boolean;
   readonly cause?: unknown;
+  /** Of a failure that stands for several. */
+  readonly errors?: readonly unknown[];
 }
 
 // 47 INVALID_PRODUCER_EPOCH and 90 PRODUCER_FENCED; kafkajs has no name for the second.
@@ -61,6 +63,33 @@ export function isFenced(error: unknown): boolean {
   return someCause(error, (failure) => fencedCodes.has(failure.code));
 }
 
+const refusedKindByType = {
+  TOPIC_AUTHORIZATION_FAILED: "topic",
+  GROUP_AUTHORIZATION_FAILED: "group",
+  TRANSACTIONAL_ID_AUTHORIZATION_FAILED: "transactionalId",
+  CLUSTER_AUTHORIZATION_FAILED: "cluster",
+} as const;
+
+/** The kind of resource that our user may not use as it was asked to; null when it is not that. */
+export function refusedKind(
+  error: unknown,
+): (typeof refusedKindByType)[keyof typeof refusedKindByType] | null {
+  let kind: ReturnType<typeof refusedKind> = null;
+  someCause(error, ({ type = "", errors = [] }) => {
+    if (Object.hasOwn(refusedKindByType, type)) {
+      kind = refusedKindByType[type as keyof typeof refusedKindByType];
+    }
+    for (const part of errors) kind ??= refusedKind(part);
+    return kind !== null;
+  });
+  return kind;
+}
+
+/** The client tells a coordinator that it may not ask for from one that is gone no better than this. */
+export function isCoordinatorUnknown(error: unknown): boolean {
+  return someCause(error, ({ name }) => name === "KafkaJSGroupCoordinatorNotFound");
+}
+
 export function isTooLarge(error: unknown): boolean {
   return someCause(error, (failure) => failure.type === "MESSAGE_TOO_LARGE");
 }
@@ -71,7 +100,7 @@ export function isOutOfRange(error: unknown): boolean {
 
 /** Likely to be gone when tried again with fresh connections: a lost broker, a moved coordinator. */
 export function isPassing(error: unknown): boolean {
-  if (isFenced(error) || isTooLarge(error)) return false;
+  if (isFenced(error) || isTooLarge(error) || refusedKind(error) !== null) return false;
   return someCause(
     error,
     (failure) =>

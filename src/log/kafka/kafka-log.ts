@@ -8,17 +8,18 @@
 //   noticing its silence     group-pulse.ts
 
 import { setTimeout as delay } from "node:timers/promises";
-import type { Admin, ITopicConfig, Producer } from "kafkajs";
+import type { Admin, DescribeConfigResponse, ITopicConfig, Producer } from "kafkajs";
 import kafkajs, { type Kafka, type KafkaConfig, type LogEntry } from "kafkajs";
 import type { Outgoing } from "../../domain.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { ForecastnetError } from "../../runtime/errors.ts";
 import type { Logger } from "../../runtime/logging.ts";
 import type { Lane, Log, Membership, StoredBatch, Subscription, TopicFacts, TopicSpec } from "../log.ts";
-import { isPassing, reasonOf, toPassing } from "./kafka-errors.ts";
+import { isPassing, reasonOf, refusedKind, toPassing } from "./kafka-errors.ts";
 import { KafkaMembership } from "./kafka-membership.ts";
 import { KafkaReads } from "./kafka-reads.ts";
 import { cutRequests } from "./produce-requests.ts";
+import { type NeededRights, notAuthorized, rightOnTopics } from "./rights.ts";
 import type { TransactionSettings } from "./transactor.ts";
 
 export interface KafkaLogOptions {
@@ -77,17 +78,18 @@ class KafkaLog implements Log {
   }
 
   async #describeTopics(topics: readonly string[]): Promise<readonly TopicFacts[]> {
-    const existing = new Set(await this.#admin.listTopics());
-    const wanted = topics.filter((topic) => existing.has(topic));
+    const listed = new Set(await this.#admin.listTopics());
+    const wanted = topics.filter((topic) => listed.has(topic));
+    const unlisted = topics.filter((topic) => !listed.has(topic));
+    // A list leaves out, without a word, what this user may not see.
+    await this.#refuseAny("Describe (Read and Write include it)", unlisted, (topic) =>
+      this.#admin.fetchTopicMetadata({ topics: [topic] }),
+    );
     if (wanted.length === 0) return [];
     const metadata = await this.#admin.fetchTopicMetadata({ topics: wanted });
-    const { resources } = await this.#admin.describeConfigs({
-      includeSynonyms: false,
-      resources: wanted.map((name) => ({
-        type: kafkajs.ConfigResourceTypes.TOPIC,
-        name,
-        configNames: ["cleanup.policy", "max.message.bytes"],
-      })),
+    const { resources } = await this.#settingsOf(wanted).catch(async (error: unknown) => {
+      await this.#refuseAny("DescribeConfigs", wanted, (topic) => this.#settingsOf([topic]));
+      throw error;
     });
     return wanted.map((topic) => {
       const partitions = metadata.topics.find(({ name }) => name === topic)?.partitions ?? [];
@@ -103,6 +105,33 @@ class KafkaLog implements Log {
     });
   }
 
+  #settingsOf(topics: readonly string[]): Promise<DescribeConfigResponse> {
+    const configNames = ["cleanup.policy", "max.message.bytes"];
+    const type = kafkajs.ConfigResourceTypes.TOPIC;
+    return this.#admin.describeConfigs({
+      includeSynonyms: false,
+      resources: topics.map((name) => ({ type, name, configNames })),
+    });
+  }
+
+  /** Throws when our user is refused this for any of the topics, naming them all. What else is wrong is let pass. */
+  async #refuseAny(
+    right: string,
+    topics: readonly string[],
+    ask: (topic: string) => Promise<unknown>,
+  ): Promise<void> {
+    const refused: string[] = [];
+    let refusal: unknown;
+    for (const topic of topics) {
+      await ask(topic).catch((error: unknown) => {
+        if (refusedKind(error) === null) return;
+        refused.push(topic);
+        refusal = error;
+      });
+    }
+    if (refused.length > 0) throw notAuthorized(refusal, { topic: rightOnTopics(right, refused) });
+  }
+
   async createTopics(specs: readonly TopicSpec[]): Promise<void> {
     const topics = specs.map(
       ({ topic, partitions, compacted, settings }): ITopicConfig => ({
@@ -116,10 +145,11 @@ class KafkaLog implements Log {
       }),
     );
     // False says that all of them exist already; another worker may have been faster.
-    await this.#reach(() => this.#admin.createTopics({ topics, waitForLeaders: false }));
+    const names = specs.map(({ topic }) => topic);
+    const needed = { topic: rightOnTopics("Create", names) };
+    await this.#reach(() => this.#admin.createTopics({ topics, waitForLeaders: false }), needed);
     // The client's own waiting gives up at a broker that has not heard of a topic yet.
-    const isKnown = async () =>
-      (await this.describeTopics(specs.map(({ topic }) => topic))).length === specs.length;
+    const isKnown = async () => (await this.describeTopics(names)).length === specs.length;
     for (let waitedMs = 0; waitedMs < newTopicMs && !(await isKnown()); waitedMs += 50) await delay(50);
   }
 
@@ -146,7 +176,13 @@ class KafkaLog implements Log {
   async append(records: readonly Outgoing[]): Promise<void> {
     const producer = await this.#connectedProducer();
     for (const topicMessages of await cutRequests(records, (topic) => this.#findTopic(topic))) {
-      await this.#reach(() => producer.sendBatch({ topicMessages }));
+      const needed = {
+        topic: rightOnTopics(
+          "Write",
+          topicMessages.map(({ topic }) => topic),
+        ),
+      };
+      await this.#reach(() => producer.sendBatch({ topicMessages }), needed);
     }
   }
 
@@ -164,11 +200,12 @@ class KafkaLog implements Log {
   }
 
   /** Says of a failure whether waiting may help. */
-  async #reach<T>(act: () => Promise<T>): Promise<T> {
+  async #reach<T>(act: () => Promise<T>, needed: NeededRights = {}): Promise<T> {
     try {
       return await act();
     } catch (error) {
       if (error instanceof ForecastnetError) throw error;
+      if (refusedKind(error) !== null) throw notAuthorized(error, needed);
       const code = isPassing(error) ? "BROKER_UNREACHABLE" : "LOG_FAILED";
       const brokers = this.#options.brokers.join(", ");
       throw new ForecastnetError(code, `kafka at ${brokers}: ${reasonOf(error)}`, { cause: error });

@@ -18,6 +18,7 @@ import { isPassing, reasonOf } from "./kafka-errors.ts";
 import { KafkaLane } from "./kafka-lane.ts";
 import type { TableReads } from "./kafka-reads.ts";
 import type { FindTopic } from "./produce-requests.ts";
+import { groupReason, logFailure } from "./rights.ts";
 import { type TransactionSettings, Transactor } from "./transactor.ts";
 
 const rejoinMs = 250;
@@ -192,19 +193,16 @@ export class KafkaMembership implements Membership {
 
   #onCrash(error: Error, willRestart: boolean): void {
     this.#isJoined = false;
-    this.#pulse.troubled(reasonOf(error));
+    const reason = groupReason(error, this.#options.subscription);
+    this.#pulse.troubled(reason);
     // kafkajs gives up on some passing failures, a coordinator that has not come back yet among them.
     const mayRejoin = !willRestart && !this.#hasLeft && isPassing(error);
     if (willRestart || mayRejoin) {
-      this.#options.logger.warn({ reason: reasonOf(error) }, "group connection lost, joining again");
+      this.#options.logger.warn({ reason }, "group connection lost, joining again");
       if (mayRejoin) setTimeout(() => this.#rejoin(), rejoinMs);
       return;
     }
-    this.#fail(
-      new ForecastnetError("LOG_FAILED", `the consumer group failed for good: ${reasonOf(error)}`, {
-        cause: error,
-      }),
-    );
+    this.#fail(logFailure(`the consumer group failed for good: ${reason}`, error));
   }
 
   #rejoin(): void {

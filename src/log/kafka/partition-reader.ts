@@ -9,7 +9,8 @@ import { ForecastnetError } from "../../runtime/errors.ts";
 import { backoff } from "../../runtime/waiting.ts";
 import type { StoredBatch } from "../log.ts";
 import { committedOf, type FetchedPartition } from "./committed-records.ts";
-import { isOutOfRange, isPassing, reasonOf } from "./kafka-errors.ts";
+import { isOutOfRange, isPassing } from "./kafka-errors.ts";
+import { logFailure, reasonWithRights, rightOnTopics } from "./rights.ts";
 
 const READ_COMMITTED = 1;
 const FETCH_BYTES = 8 * 1024 * 1024;
@@ -251,8 +252,6 @@ function noSuchPartition(topic: string, partition: number): ForecastnetError {
 
 function failureOf(topic: string, cause: unknown): ForecastnetError {
   if (cause instanceof ForecastnetError) return cause;
-  return new ForecastnetError("LOG_FAILED", `topic ${topic} could not be read: ${reasonOf(cause)}`, {
-    cause,
-    context: { topic },
-  });
+  const reason = reasonWithRights(cause, { topic: rightOnTopics("Read", [topic]) });
+  return logFailure(`topic ${topic} could not be read: ${reason}`, cause, { topic });
 }

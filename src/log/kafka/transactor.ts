@@ -11,6 +11,7 @@ import { backoff } from "../../runtime/waiting.ts";
 import type { Commit } from "../log.ts";
 import { isFenced, isPassing, isTooLarge, reasonOf } from "./kafka-errors.ts";
 import { cutRequests, type FindTopic, largestRecordError } from "./produce-requests.ts";
+import { logFailure, type NeededRights, reasonWithRights, rightOnTopics } from "./rights.ts";
 
 export interface TransactionSettings {
   /** The broker aborts one that is open for longer. */
@@ -92,7 +93,7 @@ export class Transactor {
       if (isFenced(error))
         throw new PartitionLostError(this.#options.partition, "its producer was fenced", error);
       if (isTooLarge(error)) throw await largestRecordError(commit.records, this.#options.findTopic, error);
-      if (!isPassing(error)) throw this.#failure("could not commit", error);
+      if (!isPassing(error)) throw this.#failure("could not commit", error, commit.records);
       onTrouble(reasonOf(error));
       await backoff(attempt, lost);
       try {
@@ -170,19 +171,29 @@ export class Transactor {
       } catch (error) {
         // Two owners that open at the same moment fence each other; the group decides who stays.
         if (!isPassing(error) && !isFenced(error)) throw this.#failure(complaint, error);
-        onTrouble(reasonOf(error));
+        onTrouble(reasonWithRights(error, this.#neededRights([])));
         await backoff(attempt, lost);
       }
     }
     throw this.#lostError();
   }
 
-  #failure(what: string, cause: unknown): ForecastnetError {
+  #neededRights(records: readonly Outgoing[]): NeededRights {
+    const { group } = this.#options;
+    return {
+      group: `Read on group ${group}`,
+      transactionalId: `Write on transactional ids that begin with ${group}-`,
+      topic: rightOnTopics(
+        "Write",
+        records.map(({ topic }) => topic),
+      ),
+    };
+  }
+
+  #failure(what: string, cause: unknown, records: readonly Outgoing[] = []): ForecastnetError {
     const { partition } = this.#options;
-    return new ForecastnetError("LOG_FAILED", `partition ${partition} ${what}: ${reasonOf(cause)}`, {
-      cause,
-      context: { partition },
-    });
+    const reason = reasonWithRights(cause, this.#neededRights(records));
+    return logFailure(`partition ${partition} ${what}: ${reason}`, cause, { partition });
   }
 
   #lostError(why = "its ownership ended"): PartitionLostError {
