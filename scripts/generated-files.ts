@@ -1,6 +1,8 @@
 // Every generated file of the repository and what it should contain. Pure: `generate.ts` writes them, a test
 // compares them.
 
+import { generateAclDocs } from "./acls/generate-acl-docs.ts";
+import { generateStrimzi } from "./acls/generate-strimzi.ts";
 import { generateChartDocs } from "./chart/generate-chart-docs.ts";
 import { generateChartSchema } from "./chart/generate-chart-schema.ts";
 import { generateConfigDocs } from "./generate-config-docs.ts";
@@ -19,5 +21,7 @@ export function generatedFiles(root: string): Map<string, string> {
     ...generateMetricDocs(),
     ...generateChartSchema(root),
     ...generateChartDocs(root),
+    ...generateAclDocs(root),
+    ...generateStrimzi(root),
   ]);
 }

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { parse } from "yaml";
 import type { AppConfig } from "../../src/runtime/config/schema.ts";
 
-export type AclRole = "worker" | "trainer" | "topics" | "operator" | "sensor" | "subscriber";
+export type AclRole = "worker" | "trainer" | "topics" | "operator" | "sensor" | "probe" | "subscriber";
 export type AclResource = "topic" | "group" | "transactionalId";
 export type AclOperation = "Read" | "Write" | "Create" | "Describe" | "DescribeConfigs";
 

@@ -26,7 +26,7 @@ describe("with exactly the rights listed", { timeout: 280_000 }, () => {
   const running: WorkerProcess[] = [];
 
   before(async () => {
-    cluster = await GuardedCluster.start(roles);
+    cluster = await GuardedCluster.start([...roles, "tenant"]);
     config = load("worker");
     for (const role of roles) await cluster.grant(role, aclsOf(table[role], config));
   });
@@ -36,7 +36,7 @@ describe("with exactly the rights listed", { timeout: 280_000 }, () => {
     await cluster.stop();
   });
 
-  function given(user: AclRole): object {
+  function given(user: AclRole | "tenant"): object {
     return {
       kafka: {
         ...cluster.kafkaConfig(user),
@@ -53,7 +53,7 @@ describe("with exactly the rights listed", { timeout: 280_000 }, () => {
     };
   }
 
-  function load(user: AclRole): AppConfig {
+  function load(user: AclRole | "tenant"): AppConfig {
     const readFile = (path: string) =>
       path === "given.json" ? JSON.stringify(given(user)) : readFileSync(path, "utf8");
     return loadConfig({ argv: ["--config", "given.json"], env: {}, readFile });
@@ -106,6 +106,52 @@ describe("with exactly the rights listed", { timeout: 280_000 }, () => {
       assert.ok(seriesId.length > 0);
     } finally {
       await consumer.disconnect();
+    }
+  });
+
+  test("a probe sends an observation and reads forecasts, in no group", async () => {
+    const log = await openKafkaLog(kafkaOptions(load("probe"), silentLogger));
+    try {
+      const value = Buffer.from(JSON.stringify({ seriesId: "probe", time: 0, value: 1 }));
+      await log.append([{ topic: "sensors", partition: 0, key: Buffer.from("probe"), value }]);
+      const stop = new AbortController();
+      for await (const { records } of log.follow(config.topics.forecasts, "earliest", stop.signal)) {
+        assert.ok(records.length > 0);
+        break;
+      }
+    } finally {
+      await log.close();
+    }
+  });
+
+  test("a fleet with names of its own needs three prefixed rules, and sees nothing of another", async () => {
+    const prefixed = { name: "plant-1.", isPrefix: true };
+    const topicRights = ["Create", "Read", "Write", "DescribeConfigs"] as const;
+    await cluster.grant("tenant", [
+      ...topicRights.map((operation) => ({ ...prefixed, resource: "topic" as const, operation })),
+      { ...prefixed, resource: "group", operation: "Read" },
+      { ...prefixed, resource: "transactionalId", operation: "Write" },
+    ]);
+    const ownNames = Object.keys(config.topics).filter((name) => name !== "inputs");
+    const topics = {
+      inputs: [{ topic: "plant-1.sensors", format: "json" }],
+      ...Object.fromEntries(ownNames.map((name) => [name, `plant-1.${name}`])),
+    };
+    const fleet = { ...given("tenant"), group: "plant-1.forecastnet", topics };
+    const log = await openKafkaLog(kafkaOptions(load("tenant"), silentLogger));
+    try {
+      await log.createTopics([{ topic: "plant-1.sensors", partitions: 2, compacted: false }]);
+      await assert.rejects(
+        log.describeTopics(["sensors"]),
+        /NOT_AUTHORIZED|needs Describe .* on topic sensors/,
+      );
+      const flags = ["--kafka.createTopics=true", "--retrain.where=off"];
+      const worker = await WorkerProcess.start("tenant", fleet, "worker", flags);
+      running.push(worker);
+      await until("the fleet to be ready", () => worker.isReady());
+      assert.deepEqual(await worker.end("SIGTERM"), { code: 0, signal: null });
+    } finally {
+      await log.close();
     }
   });
 

@@ -2,6 +2,7 @@
 // fetching them takes longer than a test may. A real broker is not among them; it is started for all files together.
 
 import { missingChartTools } from "./chart.ts";
+import { missingHadolint } from "./hadolint.ts";
 import { missingTensorFlow } from "./tensorflow.ts";
 
 export interface NeededPart {
@@ -22,5 +23,10 @@ export const neededParts: readonly NeededPart[] = [
     name: "the Helm chart",
     isNeededBy: (path) => path.startsWith("test/deploy/chart-"),
     missing: missingChartTools,
+  },
+  {
+    name: "Dockerfiles",
+    isNeededBy: (path) => path === "test/deploy/dockerfiles.test.ts",
+    missing: missingHadolint,
   },
 ];

@@ -131,8 +131,8 @@ describe("a tail", () => {
     });
     const { signal } = new AbortController();
     await assert.rejects(offsetsOf(fake.reads.tail("t", 0, 0, signal)), {
-      code: "LOG_FAILED",
-      message: "topic t could not be read: TOPIC_AUTHORIZATION_FAILED",
+      code: "NOT_AUTHORIZED",
+      message: "topic t could not be read: TOPIC_AUTHORIZATION_FAILED: the user needs Read on topic t",
     });
   });
 
