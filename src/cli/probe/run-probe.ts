@@ -4,14 +4,13 @@
 import { randomInt } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { fromDeadLetterHeaders } from "../../log/codec/dead-letter.ts";
-import { createObservationWriter } from "../../log/codec/observation-writer.ts";
 import type { Log, StoredRecord } from "../../log/log.ts";
 import { parseInterval } from "../../models/interval.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import type { AppConfig } from "../../runtime/config/schema.ts";
 import { seriesRules } from "../../runtime/config/series-rules.ts";
-import { ForecastnetError } from "../../runtime/errors.ts";
 import { type CommandIo, exitCodes } from "../command.ts";
+import { openInputWriter } from "../input-writer.ts";
 import { notDone } from "../on-cluster.ts";
 
 export interface ProbeParts {
@@ -86,13 +85,8 @@ function refusal({ headers }: StoredRecord): Answer {
 type Send = (points: number) => Promise<void>;
 
 async function createSender(seriesId: string, { config, log, clock, timeoutMs }: ProbeParts): Promise<Send> {
-  const [{ topic, format, seriesField, timeField, valueField, timeUnit }] = config.topics.inputs;
-  const [facts] = await log.describeTopics([topic]);
-  if (facts === undefined)
-    throw new ForecastnetError("TOPIC_MISSING", `input topic ${topic} does not exist: create it first`);
-  const partition = randomInt(facts.partitions);
-  const fields = { seriesId: seriesField, time: timeField, value: valueField, timeUnit };
-  const write = createObservationWriter(format, fields);
+  const { topic, partitions, encode } = await openInputWriter(config.topics.inputs[0], config, log);
+  const partition = randomInt(partitions);
   const { interval: configured, offsetMs, every } = seriesRules(config.series)(seriesId);
   const interval = parseInterval(configured === "auto" ? usualInterval : configured);
   // So far back that no point lies ahead of the clock, however often another one is sent.
@@ -101,7 +95,7 @@ async function createSender(seriesId: string, { config, log, clock, timeoutMs }:
   return async (points) => {
     const records = Array.from({ length: every * points }, () => {
       const timeMs = interval.timeOf(slot++, offsetMs);
-      const value = write({ seriesId, timeMs, values: [slot % 10] });
+      const value = encode({ seriesId, timeMs, value: slot % 10 });
       return { topic, partition, key: Buffer.from(seriesId), value };
     });
     await log.append(records);

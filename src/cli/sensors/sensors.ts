@@ -1,10 +1,8 @@
 // `forecastnet sensors`: simulated sensors that write to an input topic of a Kafka cluster until stopped. Creates
 // nothing: a missing topic is named, with what to do.
 
-import { createObservationEncoder } from "../../log/codec/observation-encoders.ts";
 import { openKafkaLog } from "../../log/kafka/kafka-log.ts";
 import type { Log } from "../../log/log.ts";
-import { openRegistry } from "../../pipeline-parts.ts";
 import { systemClock } from "../../runtime/clock.ts";
 import { loadConfig } from "../../runtime/config/load.ts";
 import type { AppConfig, InputTopic } from "../../runtime/config/schema.ts";
@@ -12,13 +10,11 @@ import { ForecastnetError } from "../../runtime/errors.ts";
 import { createLogger, type Logger } from "../../runtime/logging.ts";
 import { backoff } from "../../runtime/waiting.ts";
 import { type CommandIo, exitCodes } from "../command.ts";
+import { openInputWriter } from "../input-writer.ts";
 import { kafkaOptions } from "../kafka-options.ts";
 import { Fleet } from "../simulated/fleet.ts";
 import { fixedStepMs, readCommandLine, type SensorsOptions, sensorsUsage } from "./options.ts";
 import { type Pace, sendReadings } from "./send-readings.ts";
-
-/** How long the registry may take to answer. */
-const registryMs = 10_000;
 
 /** Returns the exit code, once the sensors have stopped. */
 export async function runSensorsCommand(argv: readonly string[], io: CommandIo): Promise<number> {
@@ -97,22 +93,11 @@ async function openLog(config: AppConfig, logger: Logger, signal: AbortSignal): 
 
 async function openFleet(
   { series: count, talksNonsense }: SensorsOptions,
-  { topic, format, seriesField, timeField, valueField, timeUnit }: InputTopic,
+  input: InputTopic,
   { stepMs, startMs }: Pace,
   config: AppConfig,
   log: Log,
 ): Promise<Fleet> {
-  const [facts] = await log.describeTopics([topic]);
-  if (facts === undefined) {
-    throw new ForecastnetError(
-      "TOPIC_MISSING",
-      `input topic ${topic} does not exist: create it first, for example with \`forecastnet topics create\``,
-    );
-  }
-  const fields = { seriesId: seriesField, time: timeField, value: valueField, timeUnit };
-  const registry = format === "confluent" ? openRegistry(config, registryMs) : null;
-  const encode = await createObservationEncoder({ topic, format, fields, registry });
-  registry?.close();
-  const { partitions } = facts;
-  return new Fleet({ count, stepMs, startMs, topic, partitions, encode, talksNonsense });
+  const writer = await openInputWriter(input, config, log);
+  return new Fleet({ ...writer, count, stepMs, startMs, talksNonsense });
 }
