@@ -24,7 +24,7 @@ test("version prints the version and nothing else", () => {
 test("help lists the commands on standard output", () => {
   const { status, stdout, stderr } = run("--help");
   assert.deepEqual([status, stderr], [0, ""]);
-  for (const command of ["demo", "worker", "trainer", "models", "config", "version"]) {
+  for (const command of ["demo", "worker", "trainer", "models", "config", "sensors", "version"]) {
     assert.match(stdout, new RegExp(`^ +${command} `, "m"));
   }
 });
