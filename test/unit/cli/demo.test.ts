@@ -33,7 +33,8 @@ async function eventually<T>(ask: () => T | undefined | Promise<T | undefined>):
 
 describe("forecastnet demo", () => {
   test("forecasts its sensors, serves the forecasts and accounts for every observation", async () => {
-    const { ended, lines } = start(["--plain", "--seconds", "3", "--series", "12", "--port", "0"]);
+    // Long enough to be asked all this while it runs, on a machine that is busy with other tests.
+    const { ended, lines } = start(["--plain", "--seconds", "8", "--series", "12", "--port", "0"]);
     const address = await eventually(() => lines.out.join("\n").match(/http:\/\/127\.0\.0\.1:\d+/)?.[0]);
     const forecasts = await eventually(async () => {
       const answer = (await (await fetch(`${address}/forecasts`)).json()) as Record<string, unknown>[];
