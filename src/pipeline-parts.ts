@@ -78,7 +78,15 @@ export async function buildPipelineParts(
 export function openRegistry({ registry }: AppConfig, patienceMs: number): SchemaRegistry | null {
   const { url, username, password } = registry;
   if (url === "") return null;
-  const credentials = password === null ? null : { username, password: password.reveal() };
+  const credentials =
+    password === null
+      ? null
+      : {
+          username,
+          get password() {
+            return password.reveal();
+          },
+        };
   return new SchemaRegistry({ ...defaultRegistrySettings, url, credentials, patienceMs });
 }
 

@@ -7,6 +7,7 @@ import { ForecastnetError } from "../../runtime/errors.ts";
 
 export interface RegistrySettings {
   readonly url: string;
+  /** Read for every request: a getter may give what is new. */
   readonly credentials: { readonly username: string; readonly password: string } | null;
   /** How long one try may take. */
   readonly timeoutMs: number;
@@ -33,18 +34,12 @@ export interface RegistryAnswer {
 export class RegistryClient {
   readonly #settings: RegistrySettings;
   readonly #clock: Clock;
-  readonly #headers: Record<string, string>;
   readonly #closed = new AbortController();
   #outage: string | null = null;
 
   constructor(settings: RegistrySettings, clock: Clock) {
     this.#settings = settings;
     this.#clock = clock;
-    this.#headers = { accept: "application/vnd.schemaregistry.v1+json, application/json" };
-    if (settings.credentials !== null) {
-      const { username, password } = settings.credentials;
-      this.#headers.authorization = `Basic ${Buffer.from(`${username}:${password}`).toString("base64")}`;
-    }
   }
 
   /** Null while the registry answers; otherwise why it does not. */
@@ -84,13 +79,20 @@ export class RegistryClient {
     return new ForecastnetError(code, message, { cause });
   }
 
+  #headers(): Record<string, string> {
+    const accept = "application/vnd.schemaregistry.v1+json, application/json";
+    if (this.#settings.credentials === null) return { accept };
+    const { username, password } = this.#settings.credentials;
+    return { accept, authorization: `Basic ${Buffer.from(`${username}:${password}`).toString("base64")}` };
+  }
+
   /** One try. A failure that may pass is returned, so that the caller can weigh it. */
   async #try(method: string, path: string, payload: unknown): Promise<RegistryAnswer | Error> {
     const json = { "content-type": "application/vnd.schemaregistry.v1+json" };
     try {
       const response = await fetch(`${this.#settings.url.replace(/\/+$/, "")}${path}`, {
         method,
-        headers: payload === undefined ? this.#headers : { ...this.#headers, ...json },
+        headers: payload === undefined ? this.#headers() : { ...this.#headers(), ...json },
         ...(payload === undefined ? {} : { body: JSON.stringify(payload) }),
         signal: AbortSignal.any([this.#closed.signal, AbortSignal.timeout(this.#settings.timeoutMs)]),
       });
