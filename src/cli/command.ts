@@ -15,3 +15,16 @@ export const exitCodes = {
   /** The work failed; the message says why. */
   failed: 3,
 } as const;
+
+/**
+ * Ends a command whose line came to words instead of options: the usage, when somebody asked for it, or what is wrong.
+ * Returns the exit code.
+ */
+export function tellUsage(words: string, usage: string, io: CommandIo): number {
+  if (words === usage) {
+    io.out(usage);
+    return exitCodes.ok;
+  }
+  io.err(`${words}\n\n${usage}`);
+  return exitCodes.usage;
+}

@@ -4,7 +4,7 @@ import type { Log, TopicFacts } from "../log/log.ts";
 import { ownTopics } from "../log/own-topics.ts";
 import { checkTopics } from "../log/topic-check.ts";
 import type { AppConfig } from "../runtime/config/schema.ts";
-import { type CommandIo, exitCodes } from "./command.ts";
+import { type CommandIo, exitCodes, tellUsage } from "./command.ts";
 import { type OwnFlags, readFlags, readWholeNumber } from "./command-flags.ts";
 import { onCluster } from "./on-cluster.ts";
 
@@ -24,14 +24,7 @@ const own = {
 /** Returns the exit code. */
 export async function runTopicsCommand(argv: readonly string[], io: CommandIo): Promise<number> {
   const read = readCommandLine(argv);
-  if (typeof read === "string") {
-    io.err(`${read}\n\n${usage}`);
-    return exitCodes.usage;
-  }
-  if (read.isHelp) {
-    io.out(usage);
-    return exitCodes.ok;
-  }
+  if (typeof read === "string") return tellUsage(read, usage, io);
   return onCluster(read.configArgv, io, async ({ config, log }) => {
     const found = await provideTopics(log, config.topics, read);
     for (const line of linesOf(found)) io.out(line);
@@ -46,21 +39,21 @@ export interface TopicsWish {
 }
 
 interface CommandLine extends TopicsWish {
-  readonly isHelp: boolean;
   readonly configArgv: readonly string[];
 }
 
-/** Or in words what is wrong with it. */
+/** Or in words what is wrong with it; the usage itself when it was asked for. */
 function readCommandLine(argv: readonly string[]): CommandLine | string {
   try {
     const { values, positionals, configArgv } = readFlags(argv, own);
     const [action, ...more] = positionals;
     const isCreating = action === "create";
     const isKnown = isCreating || action === "check";
-    if (!values.help && (!isKnown || more.length > 0)) return "say check or create";
+    if (values.help) return usage;
+    if (!isKnown || more.length > 0) return "say check or create";
     if (!isCreating && values.inputs !== undefined) return "--inputs goes with create only";
     const inputs = values.inputs === undefined ? null : readWholeNumber("--inputs", values.inputs, 100_000);
-    return { isHelp: values.help, isCreating, inputs, configArgv };
+    return { isCreating, inputs, configArgv };
   } catch (error) {
     return (error as Error).message;
   }

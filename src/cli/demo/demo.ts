@@ -2,7 +2,7 @@
 // as a subscriber reads them. Nothing outside this process takes part.
 
 import { setTimeout as delay } from "node:timers/promises";
-import { type CommandIo, exitCodes } from "../command.ts";
+import { type CommandIo, exitCodes, tellUsage } from "../command.ts";
 import { closingLines } from "./closing.ts";
 import { portOrAny } from "./free-port.ts";
 import { type DemoOptions, demoUsage, readOptions } from "./options.ts";
@@ -15,14 +15,7 @@ const sendEveryMs = 100;
 /** Returns the exit code, once the demo has ended. */
 export async function runDemoCommand(argv: readonly string[], io: CommandIo): Promise<number> {
   const options = readOptions(argv);
-  if (options === demoUsage) {
-    io.out(demoUsage);
-    return exitCodes.ok;
-  }
-  if (typeof options === "string") {
-    io.err(options);
-    return exitCodes.usage;
-  }
+  if (typeof options === "string") return tellUsage(options, demoUsage, io);
   const stopping = new AbortController();
   const release = stopOnRequest(stopping, options.seconds);
   try {

@@ -40,7 +40,7 @@ export function readOptions(argv: readonly string[]): DemoOptions | string {
       isPlain: values.plain,
     };
   } catch (error) {
-    return `${(error as Error).message}\n\n${demoUsage}`;
+    return (error as Error).message;
   }
 }
 

@@ -99,7 +99,7 @@ export function readCommandLine(argv: readonly string[]): CommandLine | string {
     if (values.help) return modelsUsage;
     return { options: readOptions(values, positionals), configArgv };
   } catch (error) {
-    return `${(error as Error).message}\n\n${modelsUsage}`;
+    return (error as Error).message;
   }
 }
 

@@ -1,7 +1,7 @@
 // `forecastnet probe`: whether a fleet works, asked by whoever has just installed it.
 
 import { systemClock } from "../../runtime/clock.ts";
-import { type CommandIo, exitCodes } from "../command.ts";
+import { type CommandIo, tellUsage } from "../command.ts";
 import { type OwnFlags, readFlags, readSeconds } from "../command-flags.ts";
 import { onCluster } from "../on-cluster.ts";
 import { runProbe } from "./run-probe.ts";
@@ -21,30 +21,23 @@ const own = {
 /** Returns the exit code. */
 export async function runProbeCommand(argv: readonly string[], io: CommandIo): Promise<number> {
   const read = readCommandLine(argv);
-  if (typeof read === "string") {
-    io.err(`${read}\n\n${usage}`);
-    return exitCodes.usage;
-  }
-  if (read.isHelp) {
-    io.out(usage);
-    return exitCodes.ok;
-  }
+  if (typeof read === "string") return tellUsage(read, usage, io);
   const { configArgv, timeoutMs } = read;
   return onCluster(configArgv, io, (cluster) => runProbe({ ...cluster, io, clock: systemClock, timeoutMs }));
 }
 
 interface CommandLine {
-  readonly isHelp: boolean;
   readonly timeoutMs: number;
   readonly configArgv: readonly string[];
 }
 
-/** Or in words what is wrong with it. */
+/** Or in words what is wrong with it; the usage itself when it was asked for. */
 function readCommandLine(argv: readonly string[]): CommandLine | string {
   try {
     const { values, positionals, configArgv } = readFlags(argv, own);
+    if (values.help) return usage;
     if (positionals.length > 0) return `unexpected argument ${positionals[0]}`;
-    return { isHelp: values.help, timeoutMs: readSeconds("--timeout", values.timeout ?? ""), configArgv };
+    return { timeoutMs: readSeconds("--timeout", values.timeout ?? ""), configArgv };
   } catch (error) {
     return (error as Error).message;
   }

@@ -57,7 +57,7 @@ export function readCommandLine(argv: readonly string[]): CommandLine | string {
     if (positionals.length > 0) throw new Error(`unexpected argument ${positionals[0]}`);
     return { options: readOptions(values), configArgv };
   } catch (error) {
-    return `${(error as Error).message}\n\n${sensorsUsage}`;
+    return (error as Error).message;
   }
 }
 

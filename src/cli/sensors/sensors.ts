@@ -9,7 +9,7 @@ import type { AppConfig, InputTopic } from "../../runtime/config/schema.ts";
 import { ForecastnetError } from "../../runtime/errors.ts";
 import { createLogger, type Logger } from "../../runtime/logging.ts";
 import { backoff } from "../../runtime/waiting.ts";
-import { type CommandIo, exitCodes } from "../command.ts";
+import { type CommandIo, exitCodes, tellUsage } from "../command.ts";
 import { openInputWriter } from "../input-writer.ts";
 import { kafkaOptions } from "../kafka-options.ts";
 import { Fleet } from "../simulated/fleet.ts";
@@ -19,14 +19,7 @@ import { type Pace, sendReadings } from "./send-readings.ts";
 /** Returns the exit code, once the sensors have stopped. */
 export async function runSensorsCommand(argv: readonly string[], io: CommandIo): Promise<number> {
   const read = readCommandLine(argv);
-  if (read === sensorsUsage) {
-    io.out(sensorsUsage);
-    return exitCodes.ok;
-  }
-  if (typeof read === "string") {
-    io.err(read);
-    return exitCodes.usage;
-  }
+  if (typeof read === "string") return tellUsage(read, sensorsUsage, io);
   const config = loadConfig({ argv: read.configArgv, env: io.env });
   const logger = createLogger(config.worker.logLevel);
   const stopping = new AbortController();

@@ -71,6 +71,5 @@ for (const [line, expected] of mistakes) {
     const read = readCommandLine(line === "" ? [] : line.split(" "));
     assert.ok(typeof read === "string");
     assert.match(read, expected);
-    assert.ok(read.endsWith(`\n\n${modelsUsage}`));
   });
 }

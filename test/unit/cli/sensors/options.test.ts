@@ -53,7 +53,6 @@ describe("the command line of the sensors", () => {
       const line = readCommandLine([flag]);
       assert.equal(typeof line, "string");
       assert.match(line as string, complaint);
-      assert.ok((line as string).endsWith(sensorsUsage));
     });
   }
 });
