@@ -9,6 +9,7 @@ import { generateConfigDocs } from "./generate-config-docs.ts";
 import { generateErrorDocs } from "./generate-error-docs.ts";
 import { generateMessageDocs } from "./generate-message-docs.ts";
 import { generateMetricDocs } from "./generate-metric-docs.ts";
+import { generateObservability } from "./generate-observability.ts";
 import { generateSchemas } from "./generate-schemas.ts";
 
 /** Contents by path from the repository's root. */
@@ -23,5 +24,6 @@ export function generatedFiles(root: string): Map<string, string> {
     ...generateChartDocs(root),
     ...generateAclDocs(root),
     ...generateStrimzi(root),
+    ...generateObservability(root),
   ]);
 }

@@ -1,0 +1,100 @@
+// What all dashboards have in common: variables, links to one another, marks where models were promoted or rolled back,
+// and the order of rows and panels. Their uids never change, so that a new version takes the place of the old one.
+
+import {
+  AnnotationQueryBuilder,
+  type Dashboard,
+  DashboardBuilder,
+  DashboardCursorSync,
+  DashboardLinkBuilder,
+  DashboardLinkType,
+  DatasourceVariableBuilder,
+  QueryVariableBuilder,
+  RowBuilder,
+  VariableRefresh,
+  VariableSort,
+} from "@grafana/grafana-foundation-sdk/dashboard";
+import { type AnyPanel, datasource, here } from "./panel.ts";
+
+export interface DashboardFacts {
+  /** Ends its uid and names its file. */
+  readonly name: string;
+  readonly title: string;
+  readonly description: string;
+  /** Panels by the title of their row. */
+  readonly rows: Readonly<Record<string, readonly AnyPanel[]>>;
+}
+
+const tag = "forecastnet";
+
+export function frame({ name, title, description, rows }: DashboardFacts): Dashboard {
+  const dashboard = new DashboardBuilder(`forecastnet: ${title}`)
+    .uid(`forecastnet-${name}`)
+    .description(description)
+    .tags([tag])
+    .editable()
+    .timezone("browser")
+    .time({ from: "now-3h", to: "now" })
+    .refresh("30s")
+    .tooltip(DashboardCursorSync.Crosshair)
+    .link(links())
+    .variables([dataSources(), choice("job", "", "Job"), choice("instance", 'job=~"$job"', "Worker")])
+    .annotation(mark("promoted", "green"))
+    .annotation(mark("rolled-back", "orange"));
+  let id = 1;
+  for (const [row, panels] of Object.entries(rows)) {
+    dashboard.withRow(new RowBuilder(row).id(id++));
+    for (const panel of panels) {
+      panel.id(id++);
+      dashboard.withPanel(panel);
+    }
+  }
+  return withControlsInSight(dashboard.build());
+}
+
+/** The SDK would put links and marks into a menu. */
+function withControlsInSight(dashboard: Dashboard): Dashboard {
+  for (const each of [...(dashboard.links ?? []), ...(dashboard.annotations?.list ?? [])]) {
+    delete each.placement;
+  }
+  return dashboard;
+}
+
+function links(): DashboardLinkBuilder {
+  return new DashboardLinkBuilder("forecastnet")
+    .type(DashboardLinkType.Dashboards)
+    .tags([tag])
+    .includeVars(true)
+    .keepTime(true);
+}
+
+function dataSources(): DatasourceVariableBuilder {
+  return new DatasourceVariableBuilder("datasource").label("Data source").type("prometheus");
+}
+
+/** All that expose our metrics, unless some are chosen. */
+function choice(label: string, filter: string, title: string): QueryVariableBuilder {
+  const selector = filter === "" ? "" : `{${filter}}`;
+  return new QueryVariableBuilder(label)
+    .label(title)
+    .datasource(datasource)
+    .query(`label_values(forecastnet_build_info${selector}, ${label})`)
+    .refresh(VariableRefresh.OnTimeRangeChanged)
+    .sort(VariableSort.AlphabeticalAsc)
+    .multi(true)
+    .includeAll(true)
+    .allValue(".*")
+    .current({ selected: true, text: "All", value: "$__all" });
+}
+
+function mark(kind: string, colour: string): AnnotationQueryBuilder {
+  return new AnnotationQueryBuilder()
+    .name(`models ${kind}`)
+    .datasource(datasource)
+    .enable(true)
+    .iconColor(colour)
+    .expr(`sum by (job) (increase(forecastnet_model_decisions_total{${here},kind="${kind}"}[1m])) > 0`)
+    .step("60s")
+    .titleFormat(`models ${kind}`)
+    .textFormat("{{job}}");
+}
