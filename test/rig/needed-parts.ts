@@ -3,6 +3,7 @@
 
 import { missingChartTools } from "./chart.ts";
 import { missingHadolint } from "./hadolint.ts";
+import { missingPrometheus } from "./prometheus.ts";
 import { missingTensorFlow } from "./tensorflow.ts";
 
 export interface NeededPart {
@@ -28,5 +29,8 @@ export const neededParts: readonly NeededPart[] = [
     name: "Dockerfiles",
     isNeededBy: (path) => path === "test/deploy/dockerfiles.test.ts",
     missing: missingHadolint,
+    name: "Prometheus",
+    isNeededBy: (path) => path.includes("prometheus"),
+    missing: missingPrometheus,
   },
 ];

@@ -39,8 +39,9 @@ export function tellStory(
   title: string,
   run: (story: Story) => Promise<void>,
   options: () => StoryOptions | Promise<StoryOptions> = () => ({}),
+  { skip = false }: { readonly skip?: string | false } = {},
 ): void {
-  test(title, { timeout: 240_000 }, async () => {
+  test(title, { timeout: 240_000, skip }, async () => {
     const story = await Story.open(await options());
     let hasFailed = true;
     try {
