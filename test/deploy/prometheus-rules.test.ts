@@ -5,9 +5,9 @@ import { readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { describe, test } from "node:test";
 import { parse } from "yaml";
-import { filesBelow, projectRoot } from "../../rig/project.ts";
-import { needsPrometheus, promtool } from "../../rig/prometheus.ts";
-import { quickened, readRules } from "../../rig/rule-file.ts";
+import { filesBelow, projectRoot } from "../rig/project.ts";
+import { needsPrometheus, promtool } from "../rig/prometheus.ts";
+import { quickened, readRules } from "../rig/rule-file.ts";
 
 interface TestFile {
   readonly group_eval_order: readonly string[];

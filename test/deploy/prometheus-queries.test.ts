@@ -8,16 +8,16 @@ import { describe, type TestContext, test } from "node:test";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import type { Dashboard, Panel } from "@grafana/grafana-foundation-sdk/dashboard";
-import { metricTable } from "../../../src/runtime/metric-table.ts";
-import { createMetrics } from "../../../src/runtime/metrics.ts";
-import { Fleet } from "../../pipeline/support/fleet.ts";
-import { hourly } from "../../pipeline/support/readings.ts";
-import { turns } from "../../pipeline/support/turns.ts";
-import { readExposition, type ValuesByLabel } from "../../rig/exposition.ts";
-import { filesBelow, projectRoot } from "../../rig/project.ts";
-import { checkRules, needsPrometheus, promtool } from "../../rig/prometheus.ts";
-import { askedBy } from "../../rig/promql.ts";
-import { readRules } from "../../rig/rule-file.ts";
+import { metricTable } from "../../src/runtime/metric-table.ts";
+import { createMetrics } from "../../src/runtime/metrics.ts";
+import { Fleet } from "../pipeline/support/fleet.ts";
+import { hourly } from "../pipeline/support/readings.ts";
+import { turns } from "../pipeline/support/turns.ts";
+import { readExposition, type ValuesByLabel } from "../rig/exposition.ts";
+import { filesBelow, projectRoot } from "../rig/project.ts";
+import { checkRules, needsPrometheus, promtool } from "../rig/prometheus.ts";
+import { askedBy } from "../rig/promql.ts";
+import { readRules } from "../rig/rule-file.ts";
 
 interface Query {
   readonly where: string;
