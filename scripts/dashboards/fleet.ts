@@ -97,7 +97,7 @@ export const fleet: DashboardFacts = {
         description: "Input not yet taken, by worker; it may jump, it should not grow.",
         unit: "short",
         queries: {
-          "{{instance}}": `forecastnet_lag_records{${here}} and on (job, instance) forecastnet_engine_info`,
+          "{{pod}} {{instance}}": `forecastnet_lag_records{${here}} and on (job, instance) forecastnet_engine_info`,
         },
       }),
       graph({
@@ -106,7 +106,7 @@ export const fleet: DashboardFacts = {
           "Steps per second that got no forecast of their own because the worker was far behind; none is normal.",
         unit: "ops",
         queries: {
-          "{{instance}}": `sum by (instance) (rate(forecastnet_skipped_origins_total{${here}}[$__rate_interval]))`,
+          "{{pod}} {{instance}}": `sum by (pod, instance) (rate(forecastnet_skipped_origins_total{${here}}[$__rate_interval]))`,
         },
       }),
       graph({
@@ -115,7 +115,7 @@ export const fleet: DashboardFacts = {
           "Series that each worker keeps; even shares are normal, a step is a partition that changed hands.",
         unit: "short",
         isStacked: true,
-        queries: { "{{instance}}": `sum by (instance) (forecastnet_series{${here}}) > 0` },
+        queries: { "{{pod}} {{instance}}": `sum by (pod, instance) (forecastnet_series{${here}}) > 0` },
       }),
     ],
     Freshness: [
@@ -139,7 +139,7 @@ export const fleet: DashboardFacts = {
         description: "1 while a process answers ready; a short gap at a restart is normal.",
         unit: "short",
         max: 1,
-        queries: { "{{job}} {{instance}}": `forecastnet_ready{${here}}` },
+        queries: { "{{job}} {{pod}} {{instance}}": `forecastnet_ready{${here}}` },
       }),
     ],
     Processes: [
@@ -147,7 +147,7 @@ export const fleet: DashboardFacts = {
         title: "Partitions owned",
         description: "Partitions by process; even shares are normal, a process with none has nothing to do.",
         unit: "short",
-        queries: { "{{job}} {{instance}}": `forecastnet_partitions_owned{${here}}` },
+        queries: { "{{job}} {{pod}} {{instance}}": `forecastnet_partitions_owned{${here}}` },
       }),
       list({
         title: "Versions",
@@ -160,7 +160,7 @@ export const fleet: DashboardFacts = {
         description:
           "What runs the models and on which device; a worker that should have a GPU and says cpu has lost it.",
         unit: "short",
-        queries: { engine: `count by (job, instance, name, device) (forecastnet_engine_info{${here}})` },
+        queries: { engine: `count by (job, pod, instance, name, device) (forecastnet_engine_info{${here}})` },
       }),
     ],
   },

@@ -38,7 +38,7 @@ export function frame({ name, title, description, rows }: DashboardFacts): Dashb
     .refresh("30s")
     .tooltip(DashboardCursorSync.Crosshair)
     .link(links())
-    .variables([dataSources(), choice("job", "", "Job"), choice("instance", 'job=~"$job"', "Worker")])
+    .variables([dataSources(), choice("job", "", "Job"), choice("instance", 'job=~"$job"', "Process")])
     .annotation(mark("promoted", "green"))
     .annotation(mark("rolled-back", "orange"));
   let id = 1;

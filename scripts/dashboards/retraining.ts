@@ -140,7 +140,7 @@ export const retraining: DashboardFacts = {
         unit: "short",
         warnAt: 3,
         queries: {
-          "{{instance}}": `sum by (instance) (increase(forecastnet_retraining_failures_total{${here}}[1h]))`,
+          "{{pod}} {{instance}}": `sum by (pod, instance) (increase(forecastnet_retraining_failures_total{${here}}[1h]))`,
         },
       }),
     ],

@@ -55,7 +55,7 @@ export const runtime: DashboardFacts = {
         description:
           "Batches computed ahead of the commit; above zero for long says that the broker is what is slow.",
         unit: "short",
-        queries: { "{{instance}}": `forecastnet_buffered_batches{${here}}` },
+        queries: { "{{pod}} {{instance}}": `forecastnet_buffered_batches{${here}}` },
       }),
     ],
     "Partitions and restores": [
@@ -64,7 +64,7 @@ export const runtime: DashboardFacts = {
         description:
           "Owned partitions whose state is not back yet; above zero only for a while after a rebalance.",
         unit: "short",
-        queries: { "{{instance}}": `forecastnet_partitions_restoring{${here}}` },
+        queries: { "{{pod}} {{instance}}": `forecastnet_partitions_restoring{${here}}` },
       }),
       graph({
         title: "Restore of a partition",
@@ -93,13 +93,13 @@ export const runtime: DashboardFacts = {
         title: "Forecasts waiting for a thread",
         description: "Above zero for long: more engine threads, or more workers.",
         unit: "short",
-        queries: { "{{instance}}": `forecastnet_engine_waiting_forecasts{${here}}` },
+        queries: { "{{pod}} {{instance}}": `forecastnet_engine_waiting_forecasts{${here}}` },
       }),
       graph({
         title: "Memory of models",
         description: "Weights that the engine holds ready, in the process or on its device.",
         unit: "bytes",
-        queries: { "{{instance}}": `forecastnet_engine_resident_bytes{${here}}` },
+        queries: { "{{pod}} {{instance}}": `forecastnet_engine_resident_bytes{${here}}` },
       }),
     ],
     Process: [
@@ -107,21 +107,23 @@ export const runtime: DashboardFacts = {
         title: "Processor",
         description: "Cores in use by process; engine and training threads included.",
         unit: "short",
-        queries: { "{{job}} {{instance}}": `rate(process_cpu_seconds_total{${here}}[$__rate_interval])` },
+        queries: {
+          "{{job}} {{pod}} {{instance}}": `rate(process_cpu_seconds_total{${here}}[$__rate_interval])`,
+        },
       }),
       graph({
         title: "Resident memory",
         description: "It follows series and models; a climb without more of either is a leak.",
         unit: "bytes",
-        queries: { "{{job}} {{instance}}": `process_resident_memory_bytes{${here}}` },
+        queries: { "{{job}} {{pod}} {{instance}}": `process_resident_memory_bytes{${here}}` },
       }),
       graph({
         title: "Heap and memory outside of it",
         description: "A sawtooth of the heap is the collector at work; series and models lie outside of it.",
         unit: "bytes",
         queries: {
-          "{{instance}} heap": `nodejs_heap_size_used_bytes{${here}}`,
-          "{{instance}} outside": `nodejs_external_memory_bytes{${here}}`,
+          "{{pod}} {{instance}} heap": `nodejs_heap_size_used_bytes{${here}}`,
+          "{{pod}} {{instance}} outside": `nodejs_external_memory_bytes{${here}}`,
         },
       }),
       graph({
@@ -129,7 +131,7 @@ export const runtime: DashboardFacts = {
         description: "One turn in a hundred comes this much late; above a second heartbeats suffer.",
         unit: "s",
         warnAt: 1,
-        queries: { "{{job}} {{instance}}": `nodejs_eventloop_lag_p99_seconds{${here}}` },
+        queries: { "{{job}} {{pod}} {{instance}}": `nodejs_eventloop_lag_p99_seconds{${here}}` },
       }),
       graph({
         title: "Garbage collection",
@@ -143,7 +145,7 @@ export const runtime: DashboardFacts = {
         title: "Time since start",
         description: "A fall to zero is a restart; many of them need a look at the log.",
         unit: "s",
-        queries: { "{{job}} {{instance}}": `time() - process_start_time_seconds{${here}}` },
+        queries: { "{{job}} {{pod}} {{instance}}": `time() - process_start_time_seconds{${here}}` },
       }),
     ],
   },
