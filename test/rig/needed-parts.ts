@@ -29,6 +29,8 @@ export const neededParts: readonly NeededPart[] = [
     name: "Dockerfiles",
     isNeededBy: (path) => path === "test/deploy/dockerfiles.test.ts",
     missing: missingHadolint,
+  },
+  {
     name: "Prometheus",
     isNeededBy: (path) => path.includes("prometheus"),
     missing: missingPrometheus,
