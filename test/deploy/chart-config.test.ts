@@ -1,12 +1,11 @@
 // The configuration that the chart mounts is one that the product accepts, with the secrets where the pod has them.
 
 import assert from "node:assert/strict";
-import { basename } from "node:path";
 import { describe, test } from "node:test";
 import { parse } from "yaml";
 import { loadConfig } from "../../src/runtime/config/load.ts";
 import type { AppConfig } from "../../src/runtime/config/schema.ts";
-import { chartTools, render, template, valueSets } from "../rig/chart.ts";
+import { chartTools, render, template, titleOf, valueSets } from "../rig/chart.ts";
 import { type KubernetesObject, type PodSpec, podOf } from "../rig/kubernetes-object.ts";
 
 const needsTools = await chartTools();
@@ -14,7 +13,7 @@ const folder = "/etc/forecastnet";
 
 describe("the mounted configuration", needsTools, () => {
   for (const values of valueSets) {
-    test(`of ${basename(values, "-values.yaml")} is valid in every pod`, async () => {
+    test(`of ${titleOf(values)} is valid in every pod`, async () => {
       const objects = await render("-f", values);
       const configs = loadAll(objects);
       assert.ok(configs.length >= 2);

@@ -2,13 +2,11 @@
 // in plain sight, gone within a grace period longer than the process's own; and what runs before what.
 
 import assert from "node:assert/strict";
-import { basename } from "node:path";
 import { describe, test } from "node:test";
-import { chartFolder, chartTools, render, runChartTool, valueSets } from "../rig/chart.ts";
+import { chartFolder, chartTools, render, runChartTool, titleOf, valueSets } from "../rig/chart.ts";
 import { type Container, type PodSpec, podOf } from "../rig/kubernetes-object.ts";
 
 const needsTools = await chartTools();
-const title = (values: string): string => basename(values, "-values.yaml");
 
 const allowedVolumes = [
   "configMap",
@@ -52,7 +50,7 @@ const containerRules: Readonly<Record<string, (container: Container) => boolean>
 
 describe("every pod is restricted", needsTools, () => {
   for (const values of valueSets) {
-    test(`with ${title(values)}`, async () => {
+    test(`with ${titleOf(values)}`, async () => {
       const pods = (await render("-f", values)).map(podOf).filter((pod) => pod !== null);
       assert.ok(pods.length >= 2);
       for (const pod of pods) assert.deepEqual(brokenRules(pod), []);

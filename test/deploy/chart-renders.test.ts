@@ -4,10 +4,10 @@
 import assert from "node:assert/strict";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { basename, join } from "node:path";
+import { join } from "node:path";
 import { after, describe, test } from "node:test";
 import { parse } from "yaml";
-import { chartFolder, chartTools, runChartTool, template, valueSets } from "../rig/chart.ts";
+import { chartFolder, chartTools, runChartTool, template, titleOf, valueSets } from "../rig/chart.ts";
 import { newestKubernetes } from "../rig/go-tools.ts";
 import { kubernetesVersions, schemaLocations } from "../rig/kubernetes-schemas.ts";
 import { projectRoot } from "../rig/project.ts";
@@ -16,11 +16,10 @@ const needsTools = await chartTools();
 
 const scratch = mkdtempSync(join(tmpdir(), "forecastnet-chart-"));
 after(() => rmSync(scratch, { recursive: true }));
-const title = (values: string): string => basename(values, "-values.yaml");
 
 describe("the linter passes", needsTools, () => {
   for (const values of valueSets) {
-    test(title(values), async () => {
+    test(titleOf(values), async () => {
       const { isOk, output } = await runChartTool("helm", ["lint", "--strict", chartFolder, "-f", values]);
       assert.ok(isOk, output);
     });
@@ -30,7 +29,7 @@ describe("the linter passes", needsTools, () => {
 describe("all sets of values are accepted", needsTools, () => {
   for (const version of kubernetesVersions) {
     test(`by Kubernetes ${version}`, async () => {
-      const files = valueSets.map((values) => join(scratch, `${title(values)}-${version}.yaml`));
+      const files = valueSets.map((values) => join(scratch, `${titleOf(values)}-${version}.yaml`));
       for (const [index, values] of valueSets.entries()) {
         const { stdout, isOk, output } = await template("-f", values, "--kube-version", version);
         assert.ok(isOk, output);

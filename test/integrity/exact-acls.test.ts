@@ -7,7 +7,6 @@ import { after, before, describe, test } from "node:test";
 import { type Acl, type AclRole, aclsOf, readAclTable } from "../../scripts/acls/acl-rules.ts";
 import { kafkaOptions } from "../../src/cli/kafka-options.ts";
 import { openKafkaLog } from "../../src/log/kafka/kafka-log.ts";
-import { checkTopics } from "../../src/log/topic-check.ts";
 import { loadConfig } from "../../src/runtime/config/load.ts";
 import type { AppConfig } from "../../src/runtime/config/schema.ts";
 import { silentLogger } from "../../src/runtime/logging.ts";
@@ -66,18 +65,11 @@ describe("with exactly the rights listed", { timeout: 280_000 }, () => {
   }
 
   test("topics are created", async () => {
-    const log = await openKafkaLog(kafkaOptions(load("topics"), silentLogger));
-    try {
-      await log.createTopics([{ topic: "sensors", partitions: 2, compacted: false }]);
-      const inputs = config.topics.inputs.map(({ topic }) => topic);
-      const { partitions } = await checkTopics(log, { ...config.topics, inputs }, true);
-      assert.equal(partitions, 2);
-    } finally {
-      await log.close();
-    }
+    const { code, err } = await runCommand(["topics", "create", "--inputs=2"], given("topics"));
+    assert.equal(code, 0, err);
   });
 
-  test("sensors write, a worker forecasts, an operator's training is done by a trainer", async () => {
+  test("sensors write, a worker forecasts, an operator's training is done, a probe comes through", async () => {
     const sensors = await start("sensors", "sensor", ["--series=4", "--history=150", "--nonsense"]);
     const worker = await start("worker", "worker");
     const trainer = await start("trainer", "trainer");
@@ -85,6 +77,8 @@ describe("with exactly the rights listed", { timeout: 280_000 }, () => {
     await until("forecasts", async () => ((await worker.metric("forecastnet_forecasts_total")) ?? 0) > 400);
     const asked = await runCommand(["models", "retrain", heroSeries, "--timeout=80"], given("operator"));
     assert.match(asked.out, /promoted|refused/i, asked.err);
+    const probed = await runCommand(["probe"], given("probe"));
+    assert.equal(probed.code, 0, probed.err);
     assert.ok(((await worker.metric("forecastnet_dead_letters_total")) ?? 0) > 0);
     const endings = await Promise.all([sensors, worker, trainer].map((process) => process.end("SIGTERM")));
     assert.deepEqual(
@@ -106,21 +100,6 @@ describe("with exactly the rights listed", { timeout: 280_000 }, () => {
       assert.ok(seriesId.length > 0);
     } finally {
       await consumer.disconnect();
-    }
-  });
-
-  test("a probe sends an observation and reads forecasts, in no group", async () => {
-    const log = await openKafkaLog(kafkaOptions(load("probe"), silentLogger));
-    try {
-      const value = Buffer.from(JSON.stringify({ seriesId: "probe", time: 0, value: 1 }));
-      await log.append([{ topic: "sensors", partition: 0, key: Buffer.from("probe"), value }]);
-      const stop = new AbortController();
-      for await (const { records } of log.follow(config.topics.forecasts, "earliest", stop.signal)) {
-        assert.ok(records.length > 0);
-        break;
-      }
-    } finally {
-      await log.close();
     }
   });
 

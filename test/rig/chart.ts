@@ -14,7 +14,17 @@ import { filesBelow, projectRoot } from "./project.ts";
 export const chartFolder = join(projectRoot, "helm/forecastnet");
 
 /** Files of values to render the chart with, each a case of its own; paths from the repository's root. */
-export const valueSets: readonly string[] = filesBelow("helm/forecastnet/ci");
+export const valueSets: readonly string[] = [
+  ...filesBelow("helm/forecastnet/ci"),
+  ...filesBelow("deploy/examples").filter((path) => path.endsWith("/values.yaml")),
+];
+
+/** Short, and fit for a file name. */
+export function titleOf(values: string): string {
+  const [, name = values] =
+    /^(?:helm\/forecastnet\/ci|deploy\/examples)\/(.*).values\.yaml$/.exec(values) ?? [];
+  return name;
+}
 
 export interface ToolResult {
   readonly isOk: boolean;
