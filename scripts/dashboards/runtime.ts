@@ -113,9 +113,13 @@ export const runtime: DashboardFacts = {
       }),
       graph({
         title: "Resident memory",
-        description: "It follows series and models; a climb without more of either is a leak.",
+        description:
+          "It follows series and models; a climb without more of either is a leak. At its limit a container is killed.",
         unit: "bytes",
-        queries: { "{{job}} {{pod}} {{instance}}": `process_resident_memory_bytes{${here}}` },
+        queries: {
+          "{{job}} {{pod}} {{instance}}": `process_resident_memory_bytes{${here}}`,
+          "{{job}} {{pod}} {{instance}} limit": `forecastnet_memory_limit_bytes{${here}} > 0`,
+        },
       }),
       graph({
         title: "Heap and memory outside of it",

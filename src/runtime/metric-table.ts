@@ -219,6 +219,11 @@ export const metricTable = {
   }),
   stateChanges: counter("state_changes_total", "Changes of the process's state.", { from: open, to: open }),
   ready: gauge("ready", "1 while /readyz answers 200, else 0.", {}),
+  memoryLimit: gauge(
+    "memory_limit_bytes",
+    "Memory that the process may use, by the limit of its container; 0 where there is none.",
+    {},
+  ),
   partitions: gauge("partitions_owned", "Input partitions that this process owns.", {}),
   restoring: gauge("partitions_restoring", "Owned partitions whose state is still being read back.", {}),
   restoredBlocks: counter("restored_blocks_total", "State blocks read back when taking over partitions.", {}),

@@ -1,6 +1,7 @@
 // Makes the metrics of `metric-table.ts` count. The only door to prom-client. Stages receive small groups of verbs,
 // not metrics; a label holds a series id only where a number in the configuration bounds how many.
 
+import { totalmem } from "node:os";
 import { setImmediate } from "node:timers/promises";
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 import { compileGlob } from "./glob.ts";
@@ -33,6 +34,7 @@ export function createMetrics(version: string, settings: MetricSettings = usualS
   for (const name of misnamed) registry.removeSingleMetric(name);
   const built = build(registry);
   built.buildInfo.set({ version, node: process.version }, 1);
+  built.memoryLimit.set(memoryLimit());
   const expose = async (facts: ServiceFacts) => {
     setFacts(built, facts);
     await setQuality(built, facts.quality, settings);
@@ -150,6 +152,12 @@ function modelVerbs(built: Built): Pick<Metrics, "models" | "retrain"> {
       failed: () => built.retrainingFailures.inc(),
     },
   };
+}
+
+/** Where there is no limit Node answers 0, undefined, or a number beyond all memory. */
+function memoryLimit(): number {
+  const limit = process.constrainedMemory() ?? 0;
+  return limit < totalmem() ? limit : 0;
 }
 
 /** Gauges are set when they are read, from what the process says of itself. */
