@@ -7,11 +7,11 @@ import { fromDeadLetterHeaders } from "../../src/log/codec/dead-letter.ts";
 import { Fleet } from "./support/fleet.ts";
 import { at, avroAt, DAWN_MS, HOUR_MS, hourly, hourOf, raw } from "./support/readings.ts";
 
+/** What was counted, by label value; what may be counted and was not is left out. */
 async function metric(fleet: Fleet, name: string): Promise<Record<string, number>> {
   const lines = (await fleet.page("/metrics")).body.split("\n").filter((line) => line.startsWith(name));
-  return Object.fromEntries(
-    lines.map((line) => [/="([^"]*)"/.exec(line)?.[1] ?? "", Number(line.split(" ").at(-1))]),
-  );
+  const counts = lines.map((line) => [/="([^"]*)"/.exec(line)?.[1] ?? "", Number(line.split(" ").at(-1))]);
+  return Object.fromEntries(counts.filter(([, count]) => count !== 0));
 }
 
 async function deadLetters(fleet: Fleet) {
