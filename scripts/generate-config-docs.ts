@@ -40,8 +40,8 @@ name of a setting (a service \`forecastnet-worker\` makes \`FORECASTNET_WORKER_P
 
 ## Secrets
 
-A key ending in \`File\` names a file. It is read at start and trimmed; its contents are never printed or
-logged. There is no key for a secret itself.
+A key ending in \`File\` names a file. It is read at start and again for every new connection or request, and
+trimmed; its contents are never printed or logged. There is no key for a secret itself.
 `;
 
 const overrides = `
