@@ -35,7 +35,11 @@ export const kubernetesShapes: Readonly<Record<string, JsonSchema>> = {
     ...["initialDelaySeconds", "periodSeconds", "timeoutSeconds", "successThreshold", "failureThreshold"],
   ]),
   behavior: fields("scaleUp", "scaleDown"),
-  env: listOf({ ...fields("name", "value", "valueFrom"), required: ["name"] }),
+  env: listOf({
+    ...{ type: "object", required: ["name"], additionalProperties: false },
+    // Text only: an unquoted number would pass here and be refused, in words hard to read, by the API server.
+    properties: { name: { type: "string" }, value: { type: "string" }, valueFrom: { type: "object" } },
+  }),
   envFrom: listOf(fields("prefix", "configMapRef", "secretRef")),
   volumes: listOf(named),
   mounts: listOf({

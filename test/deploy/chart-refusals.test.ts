@@ -31,6 +31,7 @@ const slips: readonly (readonly [string, RegExp])[] = [
     /'\/worker\/probes\/liveness': additional properties 'periodSecond' not allowed/,
   ],
   ["worker.extraEnv[0].nam=x", /'\/worker\/extraEnv\/0': additional properties 'nam' not allowed/],
+  ["worker.extraEnv[0].value=3", /'\/worker\/extraEnv\/0\/value': got number, want string/],
   ["podMonitor.enable=true", /'\/podMonitor': additional properties 'enable' not allowed/],
   ["service.port=70000", /'\/service\/port': maximum: got 70,000, want 65,535/],
   ["config.kafka.borkers={a:9092}", /'\/config\/kafka': additional properties 'borkers' not allowed/],
