@@ -42,24 +42,31 @@ following `trainer.enabled`.
 {{- toYaml $config }}
 {{- end }}
 
-{{/* The same secrets as sources of a projected volume; the paths are those above. */}}
+{{/*
+The same secrets as sources of a projected volume; the paths are those above. Optional for Kubernetes alone: for a Secret
+or key that is missing it would leave the pod in ContainerCreating without a log, and a Job until its deadline. The
+process does not start without a file that its configuration names, and says which.
+*/}}
 {{- define "forecastnet.secretSources" -}}
 {{- with .Values.secrets }}
 {{- if .kafkaSasl.existingSecret }}
 - secret:
     name: {{ .kafkaSasl.existingSecret }}
+    optional: true
     items:
       - { key: {{ .kafkaSasl.key | quote }}, path: secrets/kafka-sasl/password }
 {{- end }}
 {{- if .kafkaCa.existingSecret }}
 - secret:
     name: {{ .kafkaCa.existingSecret }}
+    optional: true
     items:
       - { key: {{ .kafkaCa.key | quote }}, path: secrets/kafka-ca/ca.crt }
 {{- end }}
 {{- if .kafkaClient.existingSecret }}
 - secret:
     name: {{ .kafkaClient.existingSecret }}
+    optional: true
     items:
       - { key: {{ .kafkaClient.certKey | quote }}, path: secrets/kafka-client/tls.crt }
       - { key: {{ .kafkaClient.keyKey | quote }}, path: secrets/kafka-client/tls.key }
@@ -67,12 +74,14 @@ following `trainer.enabled`.
 {{- if .registry.existingSecret }}
 - secret:
     name: {{ .registry.existingSecret }}
+    optional: true
     items:
       - { key: {{ .registry.key | quote }}, path: secrets/registry/password }
 {{- end }}
 {{- if .httpToken.existingSecret }}
 - secret:
     name: {{ .httpToken.existingSecret }}
+    optional: true
     items:
       - { key: {{ .httpToken.key | quote }}, path: secrets/http-token/token }
 {{- end }}

@@ -67,7 +67,7 @@ component, extra }.
 {{- $own := list }}
 {{- range $variable, $secret := dict "FORECASTNET_KAFKA_SASL_USERNAME" .root.Values.secrets.kafkaSasl "FORECASTNET_REGISTRY_USERNAME" .root.Values.secrets.registry }}
 {{- if and $secret.existingSecret $secret.usernameKey }}
-{{- $ref := dict "name" $secret.existingSecret "key" $secret.usernameKey }}
+{{- $ref := dict "name" $secret.existingSecret "key" $secret.usernameKey "optional" true }}
 {{- $own = append $own (dict "name" $variable "valueFrom" (dict "secretKeyRef" $ref)) }}
 {{- end }}
 {{- end }}
