@@ -4,7 +4,13 @@ import type { Cluster, Kafka } from "kafkajs";
 import type { Logger } from "../../runtime/logging.ts";
 import type { StoredBatch, StoredRecord } from "../log.ts";
 import { reasonOf } from "./kafka-errors.ts";
-import { type Beginning, clusterOf, openReader, type PartitionReader } from "./partition-reader.ts";
+import {
+  type Beginning,
+  clusterOf,
+  openReader,
+  type PartitionReader,
+  type ReaderNews,
+} from "./partition-reader.ts";
 import type { FindTopic } from "./produce-requests.ts";
 
 // How long a broker that has nothing new waits before it says so; anything new ends the wait.
@@ -33,6 +39,10 @@ export class KafkaReads implements TableReads {
   readonly #kafka: Kafka;
   readonly #findTopic: FindTopic;
   readonly #logger: Logger;
+  readonly #news: ReaderNews = {
+    open: (transaction) => this.#logger.warn({ ...transaction }, "waiting for a transaction to end"),
+    trouble: (topic, reason) => this.#logger.warn({ topic, reason }, "log did not answer, trying again"),
+  };
 
   constructor(kafka: Kafka, findTopic: FindTopic, logger: Logger) {
     this.#kafka = kafka;
@@ -50,7 +60,7 @@ export class KafkaReads implements TableReads {
   }
 
   async *read(topic: string, signal: AbortSignal): AsyncGenerator<StoredBatch> {
-    const read = (reader: PartitionReader) => reader.toEnd("written", signal);
+    const read = (reader: PartitionReader) => reader.toEnd(signal);
     try {
       yield* this.#run(await this.#wholeTopic(topic), "earliest", read, signal);
     } catch (error) {
@@ -66,7 +76,7 @@ export class KafkaReads implements TableReads {
     signal: AbortSignal,
   ): AsyncGenerator<readonly StoredRecord[]> {
     // To the end of what is written: the last owner's transaction may be committed, and the partition not know it yet.
-    const read = (reader: PartitionReader) => reader.toEnd("written", signal);
+    const read = (reader: PartitionReader) => reader.toEnd(signal);
     const place = { topic, partitions: [partition] };
     for await (const { records } of this.#run(place, "earliest", read, signal)) yield records;
   }
@@ -85,7 +95,7 @@ export class KafkaReads implements TableReads {
     };
     try {
       const place = { topic, partitions: [partition] };
-      const reader = await unlessFired(openReader(cluster, place, fromOffset, signal));
+      const reader = await unlessFired(openReader(cluster, place, fromOffset, { signal, news: this.#news }));
       while (reader !== undefined && !signal.aborted) {
         const batches = await unlessFired(reader.next(TAIL_WAIT_MS, signal));
         for (const { records } of batches ?? []) yield records;
@@ -108,7 +118,7 @@ export class KafkaReads implements TableReads {
   ): AsyncGenerator<StoredBatch> {
     const cluster = clusterOf(this.#kafka);
     try {
-      yield* read(await openReader(cluster, place, from, signal));
+      yield* read(await openReader(cluster, place, from, { signal, news: this.#news }));
     } finally {
       await cluster.disconnect();
     }

@@ -9,13 +9,35 @@ import { ForecastnetError } from "../../runtime/errors.ts";
 import { backoff } from "../../runtime/waiting.ts";
 import type { StoredBatch } from "../log.ts";
 import { committedOf, type FetchedPartition } from "./committed-records.ts";
-import { isOutOfRange, isPassing } from "./kafka-errors.ts";
+import { isOutOfRange, isPassing, reasonOf } from "./kafka-errors.ts";
 import { logFailure, reasonWithRights, rightOnTopics } from "./rights.ts";
 
 const READ_COMMITTED = 1;
 const FETCH_BYTES = 8 * 1024 * 1024;
 /** How long a broker may wait for an open transaction to end before it answers. */
 const OPEN_TRANSACTION_MS = 250;
+
+/** So many answers in a row without anything new before the wait is told, and between two tellings: ten seconds. */
+const PATIENT_ROUNDS = 40;
+
+/** A transaction that nobody has ended yet, and all that is waited for behind it. */
+export interface OpenTransaction {
+  readonly topic: string;
+  readonly partition: number;
+  /** Where it begins. */
+  readonly offset: number;
+  /** Where the read ends. */
+  readonly goal: number;
+}
+
+/** What a reader that cannot go on has to say, while it keeps trying. */
+export interface ReaderNews {
+  readonly open: (transaction: OpenTransaction) => void;
+  readonly trouble: (topic: string, reason: string) => void;
+}
+
+/** Attempts in vain before the trouble is told, and between two tellings: some ten seconds. */
+const SILENT_ATTEMPTS = 8;
 
 /** A number is an offset, in every partition. */
 export type Beginning = "earliest" | "latest" | number;
@@ -59,20 +81,25 @@ export async function openReader(
   cluster: Cluster,
   where: { readonly topic: string; readonly partitions: readonly number[] },
   from: Beginning,
-  signal: AbortSignal,
+  { signal, news }: { readonly signal: AbortSignal; readonly news: ReaderNews },
 ): Promise<PartitionReader> {
   const { topic, partitions } = where;
   for (let attempt = 0; ; attempt++) {
     try {
       await cluster.connect();
       await cluster.addMultipleTargetTopics([topic]);
-      return new PartitionReader(cluster, topic, await findPositions(cluster, topic, partitions, from));
+      return new PartitionReader(cluster, topic, await findPositions(cluster, topic, partitions, from), news);
     } catch (error) {
       if (signal.aborted) throw error;
       if (!isPassing(error)) throw failureOf(topic, error);
+      tellTrouble(news, topic, attempt, error);
       await backoff(attempt, signal);
     }
   }
+}
+
+function tellTrouble(news: ReaderNews, topic: string, attempt: number, error: unknown): void {
+  if (attempt % SILENT_ATTEMPTS === SILENT_ATTEMPTS - 1) news.trouble(topic, reasonOf(error));
 }
 
 async function findPositions(
@@ -99,8 +126,10 @@ export class PartitionReader {
   readonly #topic: string;
   readonly #positionByPartition: Map<number, number>;
   readonly #endsByPartition = new Map<number, Ends>();
+  readonly #news: ReaderNews;
 
-  constructor(cluster: Cluster, topic: string, positionByPartition: Map<number, number>) {
+  constructor(cluster: Cluster, topic: string, positionByPartition: Map<number, number>, news: ReaderNews) {
+    this.#news = news;
     this.#cluster = cluster;
     this.#topic = topic;
     this.#positionByPartition = positionByPartition;
@@ -109,15 +138,15 @@ export class PartitionReader {
   /**
    * Everything committed up to where the partitions end now, then stops. The end of what is `written` may lie
    * in transactions that are still open, or whose end is known to their writer and not yet to the partition:
-   * they are waited for.
+   * they are waited for, which is told when it takes long.
    */
-  async *toEnd(end: keyof Ends, signal: AbortSignal): AsyncGenerator<StoredBatch> {
+  async *toEnd(signal: AbortSignal): AsyncGenerator<StoredBatch> {
     const goals = new Map<number, number>();
     let open = [...this.#positionByPartition.keys()];
-    while (open.length > 0 && !signal.aborted) {
+    for (let quiet = 0; open.length > 0 && !signal.aborted; quiet++) {
       const batches = await this.next(goals.size === 0 ? 0 : OPEN_TRANSACTION_MS, signal, open);
       for (const [partition, ends] of this.#endsByPartition) {
-        if (!goals.has(partition)) goals.set(partition, ends[end]);
+        if (!goals.has(partition)) goals.set(partition, ends.written);
       }
       for (const batch of batches) {
         const goal = goals.get(batch.partition) ?? 0;
@@ -125,7 +154,15 @@ export class PartitionReader {
         if (records.length > 0) yield { ...batch, records, nextOffset: Math.min(batch.nextOffset, goal) };
       }
       open = open.filter((partition) => this.#positionOf(partition) < (goals.get(partition) ?? Infinity));
+      if (batches.length > 0) quiet = 0;
+      if (quiet % PATIENT_ROUNDS === PATIENT_ROUNDS - 1)
+        for (const each of open) this.#news.open(this.#waitingAt(each, goals));
     }
+  }
+
+  #waitingAt(partition: number, goals: ReadonlyMap<number, number>): OpenTransaction {
+    const offset = this.#endsByPartition.get(partition)?.stable ?? 0;
+    return { topic: this.#topic, partition, offset, goal: goals.get(partition) ?? 0 };
   }
 
   async *follow(waitMs: number, signal: AbortSignal): AsyncGenerator<StoredBatch> {
@@ -146,6 +183,7 @@ export class PartitionReader {
         return await this.#fetch(partitions, waitMs);
       } catch (error) {
         if (!isOutOfRange(error) && !isPassing(error)) throw failureOf(this.#topic, error);
+        tellTrouble(this.#news, this.#topic, attempt, error);
         await backoff(attempt, signal);
         await this.#findAgain(partitions, isOutOfRange(error));
       }

@@ -2,7 +2,7 @@
 
 import type { Kafka } from "kafkajs";
 import { KafkaReads } from "../../../../src/log/kafka/kafka-reads.ts";
-import { silentLogger } from "../../../../src/runtime/logging.ts";
+import { type Logger, silentLogger } from "../../../../src/runtime/logging.ts";
 
 export interface Asked {
   readonly waitMs: number;
@@ -28,6 +28,11 @@ interface FakeOptions {
 export function fakeReads(answer: Answer, options: FakeOptions = {}) {
   const { partitions = 1, leaders = [], earliest = 0, latest = 0, connect = async () => undefined } = options;
   const asked: Asked[] = [];
+  const warned: string[] = [];
+  const logger: Logger = {
+    ...silentLogger,
+    warn: (facts, message) => void warned.push(`${message} ${JSON.stringify(facts)}`),
+  };
   let disconnects = 0;
   const fetch = async (leader: string, request: FetchRequest) => {
     const [{ partitions: wanted }] = request.topics;
@@ -67,8 +72,9 @@ export function fakeReads(answer: Answer, options: FakeOptions = {}) {
   };
   const facts = { topic: "t", partitions, compacted: true, maxMessageBytes: 1 };
   return {
-    reads: new KafkaReads(kafka as unknown as Kafka, async () => facts, silentLogger),
+    reads: new KafkaReads(kafka as unknown as Kafka, async () => facts, logger),
     asked,
+    warned,
     get disconnects() {
       return disconnects;
     },

@@ -231,4 +231,29 @@ describe("a restore", () => {
     assert.deepEqual(await offsetsOf(fake.reads.restore("t", 0, new AbortController().signal)), [0, 1, 2, 3]);
     assert.equal(fake.disconnects, 1);
   });
+
+  test("that waits for long tells for which transaction, now and then", async () => {
+    const fake = fakeReads(({ offsets }, n) => {
+      const from = offsets.get(0) ?? 0;
+      return [
+        n < 90
+          ? fetched(0, from === 0 ? [0] : [], { stable: 1, written: 3 })
+          : fetched(0, [1, 2], { stable: 3 }),
+      ];
+    });
+    assert.deepEqual(await offsetsOf(fake.reads.restore("t", 0, new AbortController().signal)), [0, 1, 2]);
+    const told = 'waiting for a transaction to end {"topic":"t","partition":0,"offset":1,"goal":3}';
+    assert.deepEqual(fake.warned, [told, told]);
+  });
+
+  test("from a broker that does not answer tells why, now and then", { timeout: 60_000 }, async () => {
+    const fake = fakeReads((_, n) => {
+      if (n < 8) throw failure("REQUEST_TIMED_OUT");
+      return [fetched(0, [0], { stable: 1 })];
+    });
+    assert.deepEqual(await offsetsOf(fake.reads.restore("t", 0, new AbortController().signal)), [0]);
+    assert.deepEqual(fake.warned, [
+      'log did not answer, trying again {"topic":"t","reason":"REQUEST_TIMED_OUT"}',
+    ]);
+  });
 });
