@@ -143,7 +143,10 @@ export class Worker {
     return {
       ...modelPages(() => this.#retraining.opened?.desk ?? null, this.#parts.config.worker.token),
       "/healthz": () => this.#health(),
-      "/": () => json(200, { service: "forecastnet", ...this.#facts(), ...this.status() }),
+      "/": () => {
+        const { quality: _, ...facts } = this.#facts(); // Of every series: too much for a page.
+        return json(200, { service: "forecastnet", ...facts, ...this.status() });
+      },
     };
   }
 

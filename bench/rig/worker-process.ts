@@ -38,8 +38,11 @@ export class WorkerProcess {
     const args = [
       ...[`--kafka.brokers=${bootstrap}`, `--group=${names.group}`],
       ...[`--topics.inputs=[{"topic":"${names.input}"}]`, `--topics.forecasts=${names.forecasts}`],
-      ...[`--topics.state=${names.state}`, `--topics.models=${names.group}.models`],
-      `--topics.deadLetters=${names.group}.dead-letters`,
+      `--topics.state=${names.state}`,
+      // All others have the same end in every fleet of a run.
+      ...["models", "deadLetters", "events", "training", "attempts"].map(
+        (topic) => `--topics.${topic}=${names.group}.${topic}`,
+      ),
       ...[`--series.interval=${interval}`, "--pipeline.behindAfterMs=0"],
       ...["--worker.host=127.0.0.1", "--worker.port=0"],
     ];

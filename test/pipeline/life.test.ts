@@ -74,7 +74,10 @@ test("the metrics of a run have the numbers of the run", async (t) => {
     [],
   );
   const facts = JSON.parse((await fleet.page("/")).body);
-  assert.deepEqual([facts.state, facts.series, facts.isReady], ["running", 2, true]);
+  assert.deepEqual(
+    [facts.state, facts.series, facts.isReady, facts.quality],
+    ["running", 2, true, undefined],
+  );
 });
 
 describe("stopping", () => {
