@@ -1,13 +1,27 @@
 // Looks at the broker beside the product: how far the group has committed, where the topics end, and which
 // partitions hold an open transaction this very moment.
 
+import { setTimeout as wait } from "node:timers/promises";
 import kafkajs, { type Admin, type Cluster, type Kafka } from "kafkajs";
+import { isPassing } from "../../../src/log/kafka/kafka-errors.ts";
 import { clusterOf } from "../../../src/log/kafka/partition-reader.ts";
 
 interface PartitionEnds {
   readonly partition: number;
   readonly highWatermark: string;
   readonly lastStableOffset: string;
+}
+
+/** A broker that has just come back may still be loading what it is asked for; the client does not wait for that. */
+async function patiently<T>(ask: () => Promise<T>): Promise<T> {
+  for (let attempt = 0; ; attempt++) {
+    try {
+      return await ask();
+    } catch (error) {
+      if (!isPassing(error) || attempt === 100) throw error;
+      await wait(100);
+    }
+  }
 }
 
 export class BrokerProbe {
@@ -38,12 +52,12 @@ export class BrokerProbe {
 
   /** The group's position by partition; −1 where it has none. */
   async committed(group: string, topic: string): Promise<ReadonlyMap<number, number>> {
-    const [found] = await this.#admin.fetchOffsets({ groupId: group, topics: [topic] });
+    const [found] = await patiently(() => this.#admin.fetchOffsets({ groupId: group, topics: [topic] }));
     return new Map((found?.partitions ?? []).map(({ partition, offset }) => [partition, Number(offset)]));
   }
 
   async ends(topic: string): Promise<ReadonlyMap<number, number>> {
-    const found = await this.#admin.fetchTopicOffsets(topic);
+    const found = await patiently(() => this.#admin.fetchTopicOffsets(topic));
     return new Map(found.map(({ partition, high }) => [partition, Number(high)]));
   }
 
