@@ -114,6 +114,9 @@ export class Transactor {
   async #hasMoved({ topic, nextOffset }: Commit): Promise<boolean> {
     const before = this.#positionByTopic.get(topic) ?? null;
     const position = await this.#options.committed(topic);
+    // Nobody moves it back: a coordinator that has just come up does not know our last commit yet.
+    if (before !== null && (position === null || position < before))
+      throw Object.assign(new Error(`the position of ${topic} is not known yet`), { retriable: true });
     if (position !== before && position !== nextOffset)
       throw this.#lostError(`its position moved to ${position}`);
     // A commit that leaves the position where it is cannot be told by it, and is made again.
