@@ -1,11 +1,15 @@
-// Makes the program's view of the schemas: `schemas/*.avsc` in, TypeScript types and constants out, so that
-// nothing is read from disk at run time. Also keeps the history: a schema whose wire form differs from the
-// newest version under `schemas/history/<Record>/` becomes the next version there. Writes nothing itself.
+// Makes the program's view of the schemas: `schemas/*.avsc` in, TypeScript out (types, constants, writers), so that
+// nothing is read from disk at run time. Also maintains the history: a schema whose wire form differs from the
+// newest version under `schemas/history/<Record>/` becomes the next version there. Returns the files; writes none.
 
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { AvroDefinition } from "../src/log/codec/avro-schema.ts";
 import { declarationsOf, interfaceName } from "./schema-typescript.ts";
+import { renderWriters } from "./schema-writers.ts";
+
+/** Records written for every forecast or observation of a fleet. avsc writes all others. */
+const hotPathRecords: readonly string[] = ["Forecast", "KeptForecast", "LiveState"];
 
 interface VersionedSchema {
   readonly name: string;
@@ -19,12 +23,12 @@ export function findProjectRoot(from: string): string {
   if (existsSync(join(from, "package.json"))) return from;
   const parent = dirname(from);
   if (parent === from) {
-    throw new Error("no package.json in this folder or above; run the script from within the project");
+    throw new Error("no package.json in this folder or above: run the script inside the project");
   }
   return findProjectRoot(parent);
 }
 
-/** Everything that is made from the schemas: content by path relative to `root`. */
+/** All files made from the schemas: content by path relative to `root`. */
 export function generateSchemas(root: string): Map<string, string> {
   const files = new Map<string, string>();
   const schemas: VersionedSchema[] = [];
@@ -34,12 +38,14 @@ export function generateSchemas(root: string): Map<string, string> {
     const older = readHistory(root, name);
     const current = JSON.parse(text) as AvroDefinition;
     const newest = older.at(-1);
-    // A change of documentation alone leaves the wire as it is and refreshes the newest version in place.
+    // A change of documentation alone keeps the wire form and refreshes the newest version in place.
     if (newest !== undefined && wireForm(newest) === wireForm(current)) older.pop();
     files.set(`schemas/history/${name}/${older.length + 1}.avsc`, text);
     schemas.push({ name, current, versions: [...older, current] });
   }
   files.set("src/log/codec/schemas.generated.ts", renderModule(schemas));
+  const written = schemas.filter(({ name }) => hotPathRecords.includes(name));
+  files.set("src/log/codec/writers.generated.ts", renderWriters(written.map(({ current }) => current)));
   return files;
 }
 
@@ -59,7 +65,7 @@ function readHistory(root: string, name: string): AvroDefinition[] {
   });
 }
 
-/** What decides the bytes, and with them the fingerprint: the schema without its annotations. */
+/** The schema without annotations, which do not affect the bytes or the fingerprint. */
 function wireForm(schema: AvroDefinition): string {
   const annotations = new Set(["doc", "default", "aliases", "logicalType", "headerPrefix"]);
   return JSON.stringify(schema, (key, value) => (annotations.has(key) ? undefined : value));
@@ -84,13 +90,15 @@ function renderVersions({ name, versions }: VersionedSchema): string {
   return `  ${name}: [\n${indented.map((text) => `    ${text},\n`).join("")}  ],\n`;
 }
 
-/** A type may be defined in several schemas, but then alike: it has one declaration. */
+/** Several schemas may define a type if they define it alike; it gets one declaration. */
 function mergeDeclarations(schemas: readonly VersionedSchema[]): string[] {
   const merged = new Map<string, string>();
   for (const { name, current } of schemas) {
     for (const { type, text } of declarationsOf(current).values()) {
       if ((merged.get(type) ?? text) !== text) {
-        throw new Error(`schemas/${name}.avsc defines ${type} otherwise than another schema; rename one`);
+        throw new Error(
+          `schemas/${name}.avsc defines ${type} differently from another schema: rename one of them`,
+        );
       }
       merged.set(type, text);
     }

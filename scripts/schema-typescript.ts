@@ -24,14 +24,14 @@ export interface Declaration {
   readonly text: string;
 }
 
-/** Declarations of a record and of every type defined inside it, by Avro name, inner ones first. */
+/** Declarations of a record and of every type defined in it, by Avro name, inner types first. */
 export function declarationsOf(record: AvroDefinition): Map<string, Declaration> {
   const declarations = new Map<string, Declaration>();
   declare(record, declarations);
   return declarations;
 }
 
-/** Enters the declarations a schema brings and returns the TypeScript type of its values. */
+/** Adds the declarations of a schema and returns the TypeScript type of its values. */
 function declare(schema: AvroSchema, into: Map<string, Declaration>): string {
   if (typeof schema === "string") {
     const type = primitives[schema] ?? into.get(schema)?.type;

@@ -1,12 +1,13 @@
-// What a compacted topic means: the newest value of each key. The topic may still hold older ones, and an empty value
-// deletes its key.
+// Reads a compacted topic as a table: the newest value of each key. The topic may still hold older values; an empty
+// value deletes its key.
 
+import { ForecastnetError } from "../runtime/errors.ts";
 import type { StoredRecord } from "./log.ts";
 
 export interface Table {
-  /** The caller may take entries out as it reads them, so that the bytes of a large fleet are not held twice. */
+  /** The caller may remove entries as it reads them, so that the bytes of a large fleet are not held twice. */
   readonly valueByKey: Map<string, Buffer>;
-  /** Where a tail goes on: the offset after the last record read, 0 when there was none. */
+  /** Where a tail continues: the offset after the last record read, or 0 if there was none. */
   readonly nextOffset: number;
 }
 
@@ -14,7 +15,8 @@ export async function readTable(changelog: AsyncIterable<readonly StoredRecord[]
   const valueByKey = new Map<string, Buffer>();
   let nextOffset = 0;
   for await (const records of changelog) {
-    for (const { key, value, offset } of records) {
+    for (const { key, value, offset, unreadable } of records) {
+      if (unreadable !== undefined) throw new ForecastnetError("STATE_CORRUPT", unreadable);
       nextOffset = offset + 1;
       if (key === null) continue;
       const name = key.toString();
@@ -25,7 +27,7 @@ export async function readTable(changelog: AsyncIterable<readonly StoredRecord[]
   return { valueByKey, nextOffset };
 }
 
-/** For a table that nobody else writes: there is nothing to go on with. */
+/** For a table that nobody else writes and that therefore needs no tail. */
 export async function newestByKey(
   changelog: AsyncIterable<readonly StoredRecord[]>,
 ): Promise<Map<string, Buffer>> {

@@ -1,8 +1,8 @@
-// Who owns which partition number: spread evenly, moving as few as that needs.
+// Assigns partition numbers to members: evenly, and with as few moves as possible.
 
 /**
- * Gives each partition number an owner among `members`. A current owner keeps what it has as far as an even
- * spread allows; without members nobody owns anything.
+ * Gives each partition number an owner among `members`. A current owner keeps its partitions as far as an even spread
+ * allows. Without members, no partition has an owner.
  */
 export function spreadPartitions<Member>(
   partitions: number,

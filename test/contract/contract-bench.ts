@@ -1,10 +1,17 @@
-// What every test of the log contract works with: topics and groups of its own, members and followers that are
-// stopped when it ends, and waits with a deadline. A broker takes seconds to rebalance, hence the generous one.
+// What every test of the log contract uses: its own topics and groups, members and followers that are stopped at its
+// end, and waits with a deadline. The deadline is generous, because a broker takes seconds to rebalance.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import type { Outgoing } from "../../src/domain.ts";
-import type { Lane, Log, Membership, OwnedPartition, StoredRecord, Subscription } from "../../src/log/log.ts";
+import type {
+  Log,
+  Membership,
+  OwnedPartition,
+  PartitionHandler,
+  StoredRecord,
+  Subscription,
+} from "../../src/log/log.ts";
 import { ForecastnetError } from "../../src/runtime/errors.ts";
 
 const deadlineMs = 30_000;
@@ -13,16 +20,16 @@ export const graceMs = 10_000;
 
 export interface LogUnderTest {
   readonly log: Log;
-  /** Another client of the same log, where that makes a difference. */
+  /** Another client of the same log, if that makes a difference. */
   readonly secondLog?: Log;
-  /** A name no other test uses, for a topic or a group. */
+  /** A name for a topic or a group that no other test uses. */
   topicName(prefix: string): string;
   close(): Promise<void>;
 }
 
 export type ContractTest = (title: string, run: (bench: ContractBench) => Promise<void>) => void;
 
-/** Registers tests that each open a log and close all they opened. */
+/** Registers tests that each open a log and close everything they opened. */
 export function contractTests(open: () => Promise<LogUnderTest>): ContractTest {
   return (title, run) => {
     test(title, { timeout: 4 * deadlineMs }, async () => {
@@ -73,18 +80,29 @@ export class ContractBench {
     return topic;
   }
 
-  /** Joins a group of its own unless told which, reading from the earliest record on. A lane that fails fails
-   * the test. */
+  /** Joins its own group by default, and reads from the earliest record. A handler that fails fails the test. */
   async join(
     wanted: Partial<Subscription> & Pick<Subscription, "inputs">,
-    lane: Lane,
+    lane: PartitionHandler,
     log = this.log,
   ): Promise<Membership> {
     const defaults = { group: this.name("group"), start: "earliest", maxBatchRecords: 100 } as const;
-    const member = await log.join({ ...defaults, ...wanted }, lane);
+    const positionsTopic = wanted.positionsTopic ?? (await this.#positionsOf(wanted.group, wanted.inputs));
+    const outputs = [positionsTopic];
+    const member = await log.join({ ...defaults, outputs, ...wanted, positionsTopic }, lane);
     this.#members.push(member);
     member.done.catch((error: unknown) => this.#faults.push(error));
     return member;
+  }
+
+  /** Shared by the members of one group, like their state. */
+  async #positionsOf(group: string | undefined, inputs: readonly string[]): Promise<string> {
+    const topic = `positions-of-${group ?? this.name("group")}`;
+    const found = await this.log.describeTopics([topic, ...inputs]);
+    if (found.some((facts) => facts.topic === topic)) return topic;
+    const partitions = Math.max(1, ...found.map((facts) => facts.partitions));
+    await this.log.createTopics([{ topic, partitions, compacted: true }]);
+    return topic;
   }
 
   follow(topic: string, from: "earliest" | "latest" = "earliest"): Follower {
@@ -96,7 +114,7 @@ export class ContractBench {
       }
     };
     const ended = read();
-    ended.catch(() => undefined); // told by stop()
+    ended.catch(() => undefined); // reported by stop()
     const stop = () => {
       abort.abort();
       return ended;
@@ -106,7 +124,7 @@ export class ContractBench {
     return follower;
   }
 
-  /** Every committed record of a topic so far. An end mark in each partition tells that none is missing. */
+  /** Every committed record of a topic so far. An end mark in each partition shows that none is missing. */
   async readAll(topic: string): Promise<readonly Seen[]> {
     const [{ partitions }] = await this.log.describeTopics([topic]);
     const mark = this.name("end");
@@ -132,7 +150,7 @@ export class ContractBench {
   }
 
   async close(): Promise<void> {
-    // A test may have left a lane stuck on purpose: being stopped by force is no news then.
+    // A test may have left a handler stuck on purpose, so a forced stop is expected.
     const ends = [
       ...this.#members.map((member) => member.stop(1_000)),
       ...this.#followers.map((f) => f.stop()),
@@ -145,7 +163,7 @@ export class ContractBench {
   }
 }
 
-/** Looks again and again until the claim holds; fails, naming what it waited for, when it never does. */
+/** Waits until the claim holds. Fails at the deadline, naming what it waited for. */
 export async function until(what: string, isSo: () => boolean | Promise<boolean>): Promise<void> {
   const deadline = performance.now() + deadlineMs;
   while (!(await isSo())) {
@@ -172,7 +190,7 @@ export function isCoded(error: unknown, code: ForecastnetError["code"]): error i
   return error instanceof ForecastnetError && error.code === code;
 }
 
-/** The newest value of each key of a table, as a lane sees it that applies what it is given in order. */
+/** The newest value of each key, as a handler sees it that applies records in order. */
 export async function restoreTable(owned: OwnedPartition, topic: string): Promise<Record<string, string>> {
   const valueByKey = new Map<string, string>();
   for await (const records of owned.restore(topic)) {
@@ -184,7 +202,7 @@ export async function restoreTable(owned: OwnedPartition, topic: string): Promis
   return Object.fromEntries(valueByKey);
 }
 
-/** A door that a test opens for a lane, or a lane for a test. */
+/** A gate that a test opens for a handler, or a handler for a test. */
 export class Gate {
   readonly opened: Promise<void>;
   #open: () => void = () => undefined;

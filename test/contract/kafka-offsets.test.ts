@@ -1,5 +1,5 @@
-// Offsets of a real broker have holes: the records that end transactions, aborted ones, what compaction took, what was
-// deleted at the beginning. Wherever a restore ends, a tail goes on there and misses nothing.
+// Offsets of a real broker have gaps: transaction markers, aborted records, and records removed by compaction or
+// retention. A tail continues where a restore ended, and misses nothing.
 
 import assert from "node:assert/strict";
 import kafkajs from "kafkajs";
@@ -35,23 +35,20 @@ brokerTest("a tail goes on after a table that ends with an aborted transaction",
   await transact(table, [6], "commit");
   await until("the commit", () => heard.length > 0);
   assert.deepEqual([texts(restored), texts(heard)], [["kept"], ["6"]]);
-  // One record, three aborted and their mark, two aborted and their mark.
+  // One record, three aborted and their marker, two aborted and their marker.
   assert.deepEqual([restored[0].offset, heard[0].offset], [0, 8]);
 });
 
-brokerTest(
-  "a tail goes on after a table that is empty, although its offsets do not begin at 0",
-  async (bench) => {
-    const settings = { "cleanup.policy": "compact,delete" };
-    const table = await bench.createTopic("table", { compacted: true, settings });
-    await bench.log.append(Array.from({ length: 7 }, (_, n) => record(table, `k${n}`, "deleted")));
-    await deleteBefore(table, 7);
-    const { restored, heard } = await restoreThenTail(bench, table);
-    await bench.log.append([record(table, "a", "first after")]);
-    await until("the first record", () => heard.length > 0);
-    assert.deepEqual([texts(restored), texts(heard), heard[0].offset], [[], ["first after"], 7]);
-  },
-);
+brokerTest("a tail continues after an empty table, although its offsets do not start at 0", async (bench) => {
+  const settings = { "cleanup.policy": "compact,delete" };
+  const table = await bench.createTopic("table", { compacted: true, settings });
+  await bench.log.append(Array.from({ length: 7 }, (_, n) => record(table, `k${n}`, "deleted")));
+  await deleteBefore(table, 7);
+  const { restored, heard } = await restoreThenTail(bench, table);
+  await bench.log.append([record(table, "a", "first after")]);
+  await until("the first record", () => heard.length > 0);
+  assert.deepEqual([texts(restored), texts(heard), heard[0].offset], [[], ["first after"], 7]);
+});
 
 brokerTest("a tail goes on after a table that compaction has left holes in", async (bench) => {
   const settings = {
@@ -68,7 +65,7 @@ brokerTest("a tail goes on after a table that compaction has left holes in", asy
   };
   await transact(table, [1, 2, 3, 4, 5], "commit", "same key");
   await transact(table, [6, 7, 8], "abort", "same key");
-  // A write closes the segment before it, which only then may be compacted.
+  // A write closes the previous segment, which can be compacted only then.
   await until("compaction", async () => {
     await bench.log.append([record(table, "same key", "newest")]);
     const texted = texts(await left());
@@ -81,7 +78,7 @@ brokerTest("a tail goes on after a table that compaction has left holes in", asy
   assert.deepEqual(texts(heard), ["9"]);
 });
 
-/** A member that restores a table and then listens to it; resolves once it listens. */
+/** A member that restores a table and then tails it; resolves when the tail has started. */
 async function restoreThenTail(bench: ContractBench, table: string) {
   const input = await bench.createTopic("input");
   const restored: StoredRecord[] = [];

@@ -1,4 +1,4 @@
-// The one suite that every log passes: what the pipeline may rely on, whichever log it runs on.
+// The suite that every log passes: what the pipeline may rely on.
 import { describe } from "node:test";
 import { contractTests, type LogUnderTest } from "./contract-bench.ts";
 import { commitContract } from "./parts/commit-contract.ts";
@@ -19,7 +19,7 @@ export function logContract(name: string, open: () => Promise<LogUnderTest>): vo
     describe("as a transaction", () => commitContract(contractTest));
     describe("as a table", () => restoreContract(contractTest));
     describe("as a table that is followed", () => tailContract(contractTest));
-    describe("as something to read once", () => readContract(contractTest));
+    describe("as a topic to read once", () => readContract(contractTest));
     describe("when a member stops", () => stopContract(contractTest));
   });
 }

@@ -1,4 +1,4 @@
-// The shape of an Avro schema as JSON, and the names in it. Knows nothing of bytes.
+// The JSON form of an Avro schema, and the names in it. Does not read bytes.
 
 export type AvroSchema = string | readonly AvroSchema[] | AvroDefinition;
 
@@ -14,7 +14,7 @@ export interface AvroDefinition {
   readonly symbols?: readonly string[];
   readonly size?: number;
   readonly default?: unknown;
-  /** Ours: the record travels as text headers, each named by this prefix and the field. */
+  /** Our extension: the record is sent as text headers, each named by this prefix and the field. */
   readonly headerPrefix?: string;
 }
 
@@ -25,12 +25,12 @@ export interface AvroField {
   readonly default?: unknown;
 }
 
-/** A name with its namespace; a name with a dot carries its own. */
+/** A name with its namespace. A name with a dot already includes its namespace. */
 export function fullName(name: string, namespace: string): string {
   return name.includes(".") || namespace === "" ? name : `${namespace}.${name}`;
 }
 
-/** The namespace in force inside a definition met in `outer`. */
+/** The namespace inside a definition that is nested in `outer`. */
 export function namespaceOf(definition: AvroDefinition, outer: string): string {
   const dot = definition.name?.lastIndexOf(".") ?? -1;
   if (definition.name !== undefined && dot >= 0) return definition.name.slice(0, dot);

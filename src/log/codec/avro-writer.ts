@@ -1,33 +1,42 @@
-// Writes Avro values one behind the other into slabs of memory. For the hot path only: a forecast is hundreds of
-// doubles, which avsc writes one by one.
+// Writes Avro values one after the other into slabs of memory, for the records of the hot path: a forecast is
+// hundreds of doubles, which avsc writes one by one. Knows no schema: writers.generated.ts calls it field by field.
 
-/** Holds some 25 forecasts. What is handed out keeps its slab alive, so this is also the most a single one can. */
+/** Some 25 forecasts. A value keeps its slab alive, so this is also the most memory that one can hold. */
 const slabBytes = 64 * 1024;
+
+/** A record as the generated writers take it: an array of doubles, or bytes that hold numbers, may be a typed array. */
+export type Writable<T> = T extends Uint8Array
+  ? Uint8Array | Float32Array | Float64Array
+  : T extends readonly number[]
+    ? T | Float64Array
+    : T extends readonly (infer Item)[]
+      ? readonly Writable<Item>[]
+      : T extends object
+        ? { readonly [Field in keyof T]: Writable<T[Field]> }
+        : T;
 
 export class AvroWriter {
   #slab = Buffer.allocUnsafeSlow(slabBytes);
   #view = new DataView(this.#slab.buffer);
-  /** Where the present value begins; what lies before it has been handed out. */
+  /** Where the current value begins; values before it have been handed out. */
   #start = 0;
   #position = 0;
 
-  /** Begins a new value behind a constant prefix. */
+  /** Begins a new value after a constant prefix. */
   begin(prefix: Buffer): void {
     this.#start = this.#position;
-    this.#reserve(prefix.length);
-    this.#slab.set(prefix, this.#position);
-    this.#position += prefix.length;
+    this.#append(prefix);
   }
 
-  /** What was written since `begin`; nobody writes there again. */
+  /** The bytes written since `begin`. They are never written again. */
   end(): Buffer {
     return this.#slab.subarray(this.#start, this.#position);
   }
 
-  /** An int, a long, a count or the index of a branch or symbol: any safe integer. */
+  /** An int, a long, a count, or the index of a branch or symbol: any safe integer. */
   writeLong(value: number): void {
     if (!Number.isSafeInteger(value))
-      throw new TypeError(`${value} is not a whole number that Avro can hold`);
+      throw new TypeError(`Avro cannot hold ${value} as a long: not a safe integer`);
     this.#reserve(10);
     // Zigzag: the sign goes to the lowest bit. Then seven bits a byte; the part above 28 bits comes last.
     const zigzag = value >= 0 ? value * 2 : -value * 2 - 1;
@@ -60,33 +69,52 @@ export class AvroWriter {
     this.#position += length;
   }
 
-  writeDoubles(values: readonly number[]): void {
-    const count = values.length;
-    if (count > 0) {
-      this.writeLong(count);
-      this.#reserve(count * 8);
-      const view = this.#view;
-      let position = this.#position;
-      for (let i = 0; i < count; i++, position += 8) {
-        if (typeof values[i] !== "number") throw new TypeError(`${values[i]} is not a number`);
-        view.setFloat64(position, values[i], true);
-      }
-      this.#position = position;
-    }
+  /** The numbers of a typed array are written little-endian. */
+  writeBytes(bytes: Uint8Array | Float32Array | Float64Array): void {
+    this.writeLong(bytes.byteLength);
+    if (bytes instanceof Float32Array) this.#appendFloats(bytes);
+    else if (bytes instanceof Float64Array) this.#appendDoubles(bytes);
+    else this.#append(bytes);
+  }
+
+  /** An array of doubles. */
+  writeDoubles(values: readonly number[] | Float64Array): void {
+    this.beginArray(values.length);
+    // Two loops: one that meets both kinds of arrays would be compiled for neither.
+    if (values instanceof Float64Array) this.#appendDoubles(values);
+    else this.#appendNumbers(values);
+    this.endArray();
+  }
+
+  /** The caller writes the items; an array without any has no block. */
+  beginArray(length: number): void {
+    if (length > 0) this.writeLong(length);
+  }
+
+  endArray(): void {
     this.writeLong(0);
   }
 
-  /** Bytes that are an encoded value already. */
-  writeEncoded(bytes: Uint8Array): void {
+  #append(bytes: Uint8Array): void {
     this.#reserve(bytes.length);
     this.#slab.set(bytes, this.#position);
     this.#position += bytes.length;
   }
 
-  /** As bytes: Float64, little-endian. */
-  writeDoublesAsBytes(values: Float64Array): void {
+  #appendNumbers(values: readonly number[]): void {
     const { length } = values;
-    this.writeLong(8 * length);
+    this.#reserve(8 * length);
+    const view = this.#view;
+    let position = this.#position;
+    for (let i = 0; i < length; i++, position += 8) {
+      if (typeof values[i] !== "number") throw new TypeError(`${values[i]} is not a number`);
+      view.setFloat64(position, values[i], true);
+    }
+    this.#position = position;
+  }
+
+  #appendDoubles(values: Float64Array): void {
+    const { length } = values;
     this.#reserve(8 * length);
     const view = this.#view;
     let position = this.#position;
@@ -94,23 +122,13 @@ export class AvroWriter {
     this.#position = position;
   }
 
-  /** As bytes: Float32, little-endian. */
-  writeFloatsAsBytes(values: Float32Array): void {
+  #appendFloats(values: Float32Array): void {
     const { length } = values;
-    this.writeLong(4 * length);
     this.#reserve(4 * length);
     const view = this.#view;
     let position = this.#position;
     for (let i = 0; i < length; i++, position += 4) view.setFloat32(position, values[i], true);
     this.#position = position;
-  }
-
-  writeArray<T>(items: readonly T[], write: (item: T) => void): void {
-    if (items.length > 0) {
-      this.writeLong(items.length);
-      for (const item of items) write(item);
-    }
-    this.writeLong(0);
   }
 
   /** Most texts are short names, for which a call out of the engine costs more than the bytes. */
@@ -139,7 +157,7 @@ export class AvroWriter {
     this.#slab[this.#position++] = rest;
   }
 
-  /** Moves to a fresh slab, with what the present value has so far, when this one cannot take the bytes. */
+  /** Moves the current value to a new slab when this one has no room for the bytes. */
   #reserve(bytes: number): void {
     if (this.#position + bytes <= this.#slab.length) return;
     const written = this.#slab.subarray(this.#start, this.#position);

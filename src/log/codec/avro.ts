@@ -1,12 +1,11 @@
-// Our own records as bytes, by one rule for all our topics: Avro's single-object encoding, which is C3 01, the
-// schema's fingerprint (8 bytes, little-endian) and the body. Any version kept in `schemas/history/` can be
-// read; it is resolved to the newest one. The only file that imports avsc.
+// Encodes and decodes our own records, with one rule for all our topics: Avro's single-object encoding, which is C3
+// 01, the schema's fingerprint (8 bytes, little-endian) and the body. Every version in `schemas/history/` can be read
+// and is resolved to the newest one. Only this file imports avsc.
 
 import avro from "avsc";
 import { ForecastnetError } from "../../runtime/errors.ts";
 import { compileBytesCheck } from "./avro-reader.ts";
 import type { AvroSchema } from "./avro-schema.ts";
-import { crc64Avro } from "./fingerprint.ts";
 import { type RecordByName, type RecordName, schemaVersions } from "./schemas.generated.ts";
 
 export interface AvroCodec<T> {
@@ -18,7 +17,7 @@ export interface AvroCodec<T> {
 /** Length of C3 01 and the fingerprint. */
 export const singleObjectHeaderBytes = 10;
 
-/** Whether the bytes begin as a single object does. An Avro string cannot: C3 01 is a negative length. */
+/** Whether the bytes start like a single object. An Avro string cannot, because C3 01 is a negative length. */
 export function isSingleObject(bytes: Buffer): boolean {
   return bytes.length >= singleObjectHeaderBytes && bytes[0] === 0xc3 && bytes[1] === 0x01;
 }
@@ -31,7 +30,6 @@ export function fingerprintOf(schema: AvroSchema): bigint {
   return crc64Avro(JSON.stringify(typeOf(schema).schema()));
 }
 
-/** The codec of one of our records. */
 export function avroCodec<Name extends RecordName>(name: Name): AvroCodec<RecordByName[Name]> {
   return versionedCodec(name, schemaVersions[name]);
 }
@@ -44,13 +42,13 @@ export function versionedCodec<T>(name: string, versions: readonly AvroSchema[])
     versions.map((version) => [fingerprintOf(version), compileReader<T>(version, type)]),
   );
   const decode = (bytes: Buffer): T => {
-    if (!isSingleObject(bytes)) throw unreadable(name, "it does not begin with C3 01 and a fingerprint");
+    if (!isSingleObject(bytes)) throw unreadable(name, "it does not start with C3 01 and a fingerprint");
     const fingerprint = fingerprintAt(bytes);
     const read = readerByFingerprint.get(fingerprint);
     if (read === undefined) {
       throw unreadable(
         name,
-        `its schema ${hex(fingerprint)} is none of the ${versions.length} known versions`,
+        `its schema ${hex(fingerprint)} is not one of the ${versions.length} known versions`,
       );
     }
     try {
@@ -70,8 +68,8 @@ export function singleObjectHeader(schema: AvroSchema): Buffer {
   return header;
 }
 
-// One scratch for all encoders: encoding is synchronous and the result is copied out. avsc's own toBuffer
-// encodes whatever is larger than 1 KiB twice.
+// Shared by all encoders, because encoding is synchronous and the result is copied. avsc's toBuffer would encode
+// every value over 1 KiB twice.
 let scratch = Buffer.allocUnsafeSlow(64 * 1024);
 
 function compileWriter<T>(schema: AvroSchema): (value: T) => Buffer {
@@ -90,7 +88,7 @@ function compileWriter<T>(schema: AvroSchema): (value: T) => Buffer {
   };
 }
 
-/** Returns where the value ends in the scratch, or minus the number of bytes by which the scratch is too small. */
+/** Returns where the value ends in the scratch buffer, or minus the number of missing bytes if it is too small. */
 function writeInto(type: avro.Type, value: unknown, start: number): number {
   try {
     return type.encode(value, scratch, start);
@@ -128,4 +126,22 @@ function unreadable(name: string, why: string, cause?: unknown): ForecastnetErro
 
 function hex(fingerprint: bigint): string {
   return fingerprint.toString(16).padStart(16, "0");
+}
+
+// CRC-64-AVRO of the Avro specification: the fingerprint of a schema in its parsing canonical form.
+
+const seed = 0xc15d213aa4d7a795n;
+
+const table: readonly bigint[] = Array.from({ length: 256 }, (_, byte) => {
+  let fingerprint = BigInt(byte);
+  for (let bit = 0; bit < 8; bit++) fingerprint = (fingerprint >> 1n) ^ (fingerprint & 1n ? seed : 0n);
+  return fingerprint;
+});
+
+export function crc64Avro(canonicalSchema: string): bigint {
+  let fingerprint = seed;
+  for (const byte of Buffer.from(canonicalSchema, "utf8")) {
+    fingerprint = (fingerprint >> 8n) ^ table[Number(fingerprint & 0xffn) ^ byte];
+  }
+  return fingerprint;
 }

@@ -1,27 +1,57 @@
-// Forecasts as bytes, in the format the subscribers asked for. The domain's arrays are read in place.
+// Forecasts as bytes, in the configured format. Owns the only list of a forecast's fields outside the schema,
+// `toForecastRecord`; arrays are passed on, not copied.
 
-import type { Calibration, Forecast, LiveScores, Quantile, Tier } from "../../domain.ts";
+import type { Forecast, Tier } from "../../domain.ts";
 import { avroCodec, singleObjectHeader } from "./avro.ts";
-import { confluentHeaderBytes } from "./avro-observations.ts";
 import { AvroWriter } from "./avro-writer.ts";
-import { requireRegistry } from "./observation-codecs.ts";
-import type { SchemaRegistry } from "./registry.ts";
+import { confluentHeaderBytes, requireRegistry, type SchemaRegistry } from "./registry.ts";
 import { type ForecastRecord, schemaVersions, type TierSymbol } from "./schemas.generated.ts";
+import { writeForecast } from "./writers.generated.ts";
 
 export type ForecastFormat = "avro" | "confluent" | "json";
 
 export type ForecastEncoder = (forecast: Forecast) => Buffer;
 
+export interface ForecastShape {
+  readonly horizon: number;
+  readonly channels: number;
+  /** Number of quantile levels. */
+  readonly levels: number;
+  /** True when the quantiles before calibration are published too. */
+  readonly hasRaw: boolean;
+  /** Length of the longest series id, in characters. */
+  readonly idLength: number;
+}
+
+/** The longest number in JSON, such as -2.2250738585072014e-308, with its comma. */
+const jsonNumberBytes = 25;
+const jsonTimeBytes = 32;
+const doubleBytes = 8;
+const longBytes = 10;
+/** Field names, versions and scores. */
+const frameBytes = 2_048;
+
+/** Upper bound of the bytes of a forecast of this shape. */
+export function largestForecastBytes(format: ForecastFormat, shape: ForecastShape): number {
+  const { horizon, channels, levels, hasRaw, idLength } = shape;
+  const isJson = format === "json";
+  const numberBytes = isJson ? jsonNumberBytes : doubleBytes;
+  const numbers = (2 + (hasRaw ? 2 : 1) * levels) * channels * horizon;
+  const times = horizon * (isJson ? jsonTimeBytes : longBytes);
+  // Per level: the level, its coverage, and the field names around them.
+  const perLevel = (hasRaw ? 2 : 1) * levels * (isJson ? 160 : 64);
+  // At most four fields contain the id. A character takes up to three bytes, up to six when escaped in JSON.
+  const ids = 4 * idLength * (isJson ? 6 : 3);
+  return numbers * numberBytes + times + perLevel + ids + frameBytes;
+}
+
 const forecastCodec = avroCodec("Forecast");
 const forecastSchema = schemaVersions.Forecast[schemaVersions.Forecast.length - 1];
 const avroHeader = singleObjectHeader(forecastSchema);
-// One for all encoders: encoding is synchronous and the result is copied out.
+// One for all encoders: encoding is synchronous, and finished forecasts are never overwritten.
 const writer = new AvroWriter();
 
-const symbolByTier: Readonly<Record<Tier, TierSymbol>> = { cold: "COLD", model: "MODEL", cohort: "COHORT" };
-const tierSymbols: readonly TierSymbol[] = ["COLD", "MODEL", "COHORT"];
-
-/** For confluent this registers the Forecast schema as the value of the topic; the others need no I/O. */
+/** For confluent this registers the Forecast schema as the value of the topic; the other formats need no I/O. */
 export async function createForecastEncoder(
   format: ForecastFormat,
   topic: string,
@@ -31,68 +61,18 @@ export async function createForecastEncoder(
   if (format === "json") return encodeForecastAsJson;
   const header = Buffer.alloc(confluentHeaderBytes);
   header.writeInt32BE(await requireRegistry(registry).register(`${topic}-value`, forecastSchema), 1);
-  return (forecast) => writeForecast(header, forecast);
+  return (forecast) => encodeAfter(header, forecast);
 }
 
 /** In the avro format: a single object. */
 export function encodeForecast(forecast: Forecast): Buffer {
-  return writeForecast(avroHeader, forecast);
+  return encodeAfter(avroHeader, forecast);
 }
 
-/** Field by field in the order of Forecast.avsc; a test holds it against avsc. */
-function writeForecast(header: Buffer, forecast: Forecast): Buffer {
+function encodeAfter(header: Buffer, forecast: Forecast): Buffer {
   writer.begin(header);
-  writer.writeString(forecast.id);
-  writer.writeString(forecast.seriesId);
-  writer.writeLong(forecast.originMs);
-  writer.writeString(forecast.interval);
-  writer.writeLong(forecast.horizon);
-  writer.writeLong(forecast.channels);
-  writer.writeArray(forecast.stepTimesMs, writeTime);
-  writer.writeDoubles(forecast.mean);
-  writer.writeDoubles(forecast.standardDeviation);
-  writer.writeArray(forecast.quantiles, writeQuantile);
-  writer.writeLong(tierSymbols.indexOf(symbolByTier[forecast.tier]));
-  writer.writeString(forecast.method);
-  writer.writeString(forecast.modelKey);
-  writer.writeString(forecast.modelVersion);
-  writer.writeDouble(forecast.filledShare);
-  writer.writeLong(forecast.freshSteps);
-  writer.writeLong(forecast.skippedOrigins);
-  writeCalibration(forecast.calibration);
-  writeScores(forecast.scores);
+  writeForecast(writer, toForecastRecord(forecast));
   return writer.end();
-}
-
-function writeCalibration(calibration: Calibration | null): void {
-  writer.writeLong(calibration === null ? 0 : 1);
-  if (calibration === null) return;
-  writer.writeString(calibration.method);
-  writer.writeLong(calibration.scoredSteps);
-  writer.writeArray(calibration.rawQuantiles, writeQuantile);
-}
-
-function writeScores(scores: LiveScores | null): void {
-  writer.writeLong(scores === null ? 0 : 1);
-  if (scores === null) return;
-  writer.writeDouble(scores.mase);
-  writer.writeDouble(scores.crps);
-  writer.writeArray(scores.coverage, writeCoverage);
-  writer.writeLong(scores.scoredSteps);
-}
-
-function writeCoverage({ stated, observed }: LiveScores["coverage"][number]): void {
-  writer.writeDouble(stated);
-  writer.writeDouble(observed);
-}
-
-function writeTime(ms: number): void {
-  writer.writeLong(ms);
-}
-
-function writeQuantile(quantile: Quantile): void {
-  writer.writeDouble(quantile.level);
-  writer.writeDoubles(quantile.values);
 }
 
 /** Reads the avro format. */
@@ -100,7 +80,7 @@ export function decodeForecast(bytes: Buffer): ForecastRecord {
   return forecastCodec.decode(bytes);
 }
 
-/** The fields of Forecast.avsc; times as ISO 8601. */
+/** The fields of Forecast.avsc, with times in ISO 8601. */
 export function encodeForecastAsJson(forecast: Forecast): Buffer {
   const record = toForecastRecord(forecast);
   const json = { ...record, origin: isoTime(record.origin), times: record.times.map(isoTime) };
@@ -111,26 +91,29 @@ function isoTime(ms: number): string {
   return new Date(ms).toISOString();
 }
 
-export function toForecastRecord(forecast: Forecast): ForecastRecord {
+const symbolByTier: Readonly<Record<Tier, TierSymbol>> = { cold: "COLD", model: "MODEL", cohort: "COHORT" };
+
+export function toForecastRecord({ raw, quantiles, calibration, scores }: Forecast): ForecastRecord {
+  const { window } = raw;
   return {
-    id: forecast.id,
-    seriesId: forecast.seriesId,
-    origin: forecast.originMs,
-    interval: forecast.interval,
-    horizon: forecast.horizon,
-    channels: forecast.channels,
-    times: forecast.stepTimesMs,
-    mean: forecast.mean,
-    standardDeviation: forecast.standardDeviation,
-    quantiles: forecast.quantiles,
-    tier: symbolByTier[forecast.tier],
-    method: forecast.method,
-    modelKey: forecast.modelKey,
-    modelVersion: forecast.modelVersion,
-    filledShare: forecast.filledShare,
-    freshSteps: forecast.freshSteps,
-    skippedOrigins: forecast.skippedOrigins,
-    calibration: forecast.calibration,
-    scores: forecast.scores,
+    id: raw.id,
+    seriesId: window.seriesId,
+    origin: window.originMs,
+    interval: window.interval,
+    horizon: window.settings.horizon,
+    channels: window.channels,
+    times: window.stepTimesMs,
+    mean: raw.mean,
+    standardDeviation: raw.standardDeviation,
+    quantiles,
+    tier: symbolByTier[raw.tier],
+    method: raw.method,
+    modelKey: raw.modelKey,
+    modelVersion: raw.modelVersion,
+    filledShare: window.filledShare,
+    freshSteps: window.freshSteps,
+    skippedOrigins: window.skippedOrigins,
+    calibration,
+    scores,
   };
 }

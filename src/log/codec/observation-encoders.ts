@@ -1,17 +1,15 @@
-// Observations as bytes, as an input topic is configured to hold them: for sensors we simulate and tools. The
-// counterpart of the observation codecs, which read them.
+// Encodes observations in the format configured for an input topic, for simulated sensors and tools. The counterpart of
+// `observation-codec.ts`, which decodes them.
 
 import { ForecastnetError } from "../../runtime/errors.ts";
 import { avroCodec, singleObjectHeaderBytes } from "./avro.ts";
-import { confluentHeaderBytes } from "./avro-observations.ts";
 import {
   defaultFields,
   keyAsSeriesId,
   type ObservationFields,
   type ObservationFormat,
 } from "./observation-codec.ts";
-import { requireRegistry } from "./observation-codecs.ts";
-import type { SchemaRegistry } from "./registry.ts";
+import { confluentHeaderBytes, requireRegistry, type SchemaRegistry } from "./registry.ts";
 import { schemaVersions } from "./schemas.generated.ts";
 
 export interface Measured {
@@ -26,13 +24,13 @@ export interface EncoderSettings {
   readonly topic: string;
   readonly format: ObservationFormat;
   readonly fields: ObservationFields;
-  /** Needed by confluent only. */
+  /** Needed only by confluent. */
   readonly registry: SchemaRegistry | null;
 }
 
 const observationCodec = avroCodec("Observation");
 
-/** For confluent this registers the Observation schema as the value of the topic; the others need no I/O. */
+/** For confluent, registers the Observation schema as the value schema of the topic. The others need no I/O. */
 export async function createObservationEncoder(settings: EncoderSettings): Promise<EncodeObservation> {
   const { topic, format, fields, registry } = settings;
   if (format === "avro") return encodeAsAvro;
@@ -44,7 +42,7 @@ export async function createObservationEncoder(settings: EncoderSettings): Promi
   return (measured) => Buffer.concat([header, encodeAsAvro(measured).subarray(singleObjectHeaderBytes)]);
 }
 
-/** In the avro format: a single object. */
+/** The avro format: a single object. */
 export function encodeAsAvro({ seriesId, timeMs, value }: Measured): Buffer {
   return observationCodec.encode({ seriesId, time: timeMs, value, tags: {} });
 }
@@ -61,7 +59,7 @@ interface Body {
   [name: string]: Body | string | number;
 }
 
-/** Puts the value where the dotted path leads, making the objects on its way. */
+/** Sets the value at the dotted path and creates the objects on its way. */
 function place(body: Body, path: string, value: string | number): void {
   const names = path.split(".");
   const last = names.pop() as string;
@@ -80,7 +78,7 @@ function timeIn(unit: ObservationFields["timeUnit"], timeMs: number): string | n
   return unit === "us" ? timeMs * 1000 : timeMs;
 }
 
-/** Our own schema has our own field names; what another schema would look like we cannot know. */
+/** Our schema has our field names. We cannot know a schema for other names. */
 function refuseOtherFields(topic: string, fields: ObservationFields): void {
   const { seriesId, time, value } = defaultFields;
   const isOurs =

@@ -1,27 +1,36 @@
-// The schemas of a Confluent-compatible registry, by id. Our own because the client made for kafkajs decodes
-// one record per promise and its current release needs Node 22. Decoding here is synchronous: `load` fetches
-// the schemas of a batch beforehand, `get` answers from memory.
+// The schemas of a Confluent-compatible registry by id, and the HTTP client that fetches them. We do not use the
+// client made for kafkajs: it decodes one record per promise, and its current release needs Node 22. Decoding here is
+// synchronous: `load` fetches the schemas of a batch in advance, and `get` answers from memory.
 
+import { setTimeout as delay } from "node:timers/promises";
 import { type Clock, systemClock } from "../../runtime/clock.ts";
+import { ForecastnetError } from "../../runtime/errors.ts";
+import { sendHttp } from "../../runtime/http-request.ts";
 import type { AvroSchema } from "./avro-schema.ts";
-import { type RegistryAnswer, RegistryClient, type RegistrySettings } from "./registry-client.ts";
 
-/** What the registry holds under an id: a schema, or why it is of no use to us. */
-export type RegisteredSchema =
-  | { readonly schema: AvroSchema }
-  | { readonly schema: null; readonly problem: string };
+/** Length of the Confluent frame: the magic byte 0 and the schema id. */
+export const confluentHeaderBytes = 5;
 
-/** A missing schema is asked for again after this: it may be registered just after its first record. */
+/** The Confluent format needs a registry; the cross-field rules of the configuration guarantee one. */
+export function requireRegistry(registry: SchemaRegistry | null): SchemaRegistry {
+  if (registry === null) throw new Error("the format confluent needs a schema registry: set registry.url");
+  return registry;
+}
+
+/** What the registry has under an id: a schema, or why we cannot use it. */
+type RegisteredSchema = { readonly schema: AvroSchema } | { readonly schema: null; readonly problem: string };
+
+/** When a missing schema is requested again: it may be registered just after its first record. */
 const missingForMs = 60_000;
 const maxRequestsAtOnce = 8;
-/** The registry's code for an id it does not know. Any other 404 means that the URL is wrong. */
+/** The registry's code for an unknown id. Any other 404 means that the URL is wrong. */
 const schemaNotFound = 40403;
 
 export class SchemaRegistry {
   readonly #client: RegistryClient;
   readonly #clock: Clock;
   readonly #schemaById = new Map<number, RegisteredSchema>();
-  /** When to ask again for a missing id; oldest first, because all wait equally long. */
+  /** When to request a missing id again; oldest first, because all wait equally long. */
   readonly #askAgainMsById = new Map<number, number>();
   readonly #loadById = new Map<number, Promise<void>>();
 
@@ -30,31 +39,31 @@ export class SchemaRegistry {
     this.#clock = clock;
   }
 
-  /** Null while the registry answers; otherwise why it does not. */
+  /** Why the registry does not answer; null while it does. */
   get outage(): string | null {
     return this.#client.outage;
   }
 
-  /** Ends every wait; whoever waits gets REGISTRY_UNREACHABLE. */
+  /** Ends every wait with REGISTRY_UNREACHABLE. */
   close(): void {
     this.#client.close();
   }
 
-  /** Whether `get` can answer, and the answer is fresh enough. */
+  /** Whether `get` has an answer that is recent enough. */
   has(id: number): boolean {
     if (!this.#schemaById.has(id)) return false;
     const askAgainMs = this.#askAgainMsById.get(id);
     return askAgainMs === undefined || this.#clock.nowMs() < askAgainMs;
   }
 
-  /** What `load` found under the id. */
+  /** The result of `load` for the id. */
   get(id: number): RegisteredSchema {
     const found = this.#schemaById.get(id);
     if (found === undefined) throw new Error(`schema ${id} was not loaded: await prepare() before decode()`);
     return found;
   }
 
-  /** Fetches these schemas, each with one request at a time. Rejects with REGISTRY_UNREACHABLE. */
+  /** Fetches these schemas, never the same one twice at a time. Rejects with REGISTRY_UNREACHABLE. */
   async load(ids: Iterable<number>): Promise<void> {
     this.#forgetMissing();
     const queue = [...ids];
@@ -63,7 +72,7 @@ export class SchemaRegistry {
     }
   }
 
-  /** Registers a schema under a subject, or finds it there, and returns its id. */
+  /** Registers a schema under a subject unless it is registered already. Returns its id. */
   async register(subject: string, schema: AvroSchema): Promise<number> {
     const path = `/subjects/${encodeURIComponent(subject)}/versions`;
     const answer = await this.#client.request("POST", path, { schema: JSON.stringify(schema) });
@@ -72,7 +81,7 @@ export class SchemaRegistry {
     return id;
   }
 
-  /** Bounds the memory that forged ids can take. */
+  /** Bounds the memory that forged ids can use. */
   #forgetMissing(): void {
     const nowMs = this.#clock.nowMs();
     for (const [id, askAgainMs] of this.#askAgainMsById) {
@@ -118,5 +127,129 @@ function readSchema(id: number, body: RegistryAnswer["body"]): RegisteredSchema 
     return { schema: JSON.parse(String(schema)) as AvroSchema };
   } catch (error) {
     return { schema: null, problem: `schema ${id} is not JSON: ${(error as Error).message}` };
+  }
+}
+
+export interface RegistrySettings {
+  readonly url: string;
+  /** Read for every request, so a getter can supply rotated secrets. */
+  readonly credentials: { readonly username: string; readonly password: string } | null;
+  /** Certificate authority (PEM), if the system does not trust it. Read for every request, too. */
+  readonly ca?: string | undefined;
+  /** Timeout of one attempt. */
+  readonly timeoutMs: number;
+  /** How long to retry while the registry cannot be reached; Infinity to wait forever. */
+  readonly patienceMs: number;
+  /** The first pause between attempts. Each further pause is twice as long, up to `maxBackoffMs`. */
+  readonly initialBackoffMs: number;
+  readonly maxBackoffMs: number;
+}
+
+export const defaultRegistrySettings: Omit<RegistrySettings, "url"> = {
+  credentials: null,
+  timeoutMs: 10_000,
+  patienceMs: 60_000,
+  initialBackoffMs: 100,
+  maxBackoffMs: 5_000,
+};
+
+interface RegistryAnswer {
+  readonly status: number;
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+/** HTTP to the registry. Retries failures that a retry may fix: no connection, a timeout, 408, 429, 5xx. */
+class RegistryClient {
+  readonly #settings: RegistrySettings;
+  readonly #clock: Clock;
+  readonly #closed = new AbortController();
+  #outage: string | null = null;
+
+  constructor(settings: RegistrySettings, clock: Clock) {
+    this.#settings = settings;
+    this.#clock = clock;
+  }
+
+  /** Why the registry does not answer; null while it does. */
+  get outage(): string | null {
+    return this.#outage;
+  }
+
+  /** Ends every wait with REGISTRY_UNREACHABLE. */
+  close(): void {
+    this.#closed.abort(new Error("the registry client was closed"));
+  }
+
+  /** Resolves with the first answer that a retry would not change, good or bad. */
+  async request(method: "GET" | "POST", path: string, payload?: unknown): Promise<RegistryAnswer> {
+    const giveUpMs = this.#clock.nowMs() + this.#settings.patienceMs;
+    for (let pauseMs = this.#settings.initialBackoffMs; ; pauseMs *= 2) {
+      const outcome = await this.#try(method, path, payload);
+      if (!(outcome instanceof Error)) {
+        this.#outage = null;
+        return outcome;
+      }
+      this.#outage = outcome.message;
+      if (this.#closed.signal.aborted || this.#clock.nowMs() >= giveUpMs) {
+        throw this.failure("REGISTRY_UNREACHABLE", `${method} ${path}`, outcome.message, outcome);
+      }
+      await this.#pause(Math.min(pauseMs, this.#settings.maxBackoffMs));
+    }
+  }
+
+  failure(
+    code: "REGISTRY_UNREACHABLE" | "REGISTRY_REFUSED",
+    request: string,
+    why: string,
+    cause?: unknown,
+  ): ForecastnetError {
+    const message = `schema registry ${this.#settings.url}: ${request} failed: ${why}`;
+    return new ForecastnetError(code, message, { cause });
+  }
+
+  #headers(): Record<string, string> {
+    const accept = "application/vnd.schemaregistry.v1+json, application/json";
+    if (this.#settings.credentials === null) return { accept };
+    const { username, password } = this.#settings.credentials;
+    return { accept, authorization: `Basic ${Buffer.from(`${username}:${password}`).toString("base64")}` };
+  }
+
+  /** One attempt. Returns a failure that a retry may fix. */
+  async #try(method: "GET" | "POST", path: string, payload: unknown): Promise<RegistryAnswer | Error> {
+    const json = { "content-type": "application/vnd.schemaregistry.v1+json" };
+    try {
+      const { status, body } = await sendHttp({
+        method,
+        url: `${this.#settings.url.replace(/\/+$/, "")}${path}`,
+        headers: payload === undefined ? this.#headers() : { ...this.#headers(), ...json },
+        ...(payload === undefined ? {} : { body: JSON.stringify(payload) }),
+        ca: this.#settings.ca,
+        timeoutMs: this.#settings.timeoutMs,
+        signal: this.#closed.signal,
+      });
+      if (status === 408 || status === 429 || status >= 500) return new Error(`it answered ${status}`);
+      return { status, body: parseObject(body) };
+    } catch (error) {
+      return error as Error;
+    }
+  }
+
+  async #pause(ms: number): Promise<void> {
+    try {
+      await delay(ms, undefined, { signal: this.#closed.signal });
+    } catch (error) {
+      if (!this.#closed.signal.aborted) throw error;
+      // If closed, the next attempt fails at once and ends the request.
+    }
+  }
+}
+
+/** An answer that is not a JSON object counts as empty. */
+function parseObject(text: string): Readonly<Record<string, unknown>> {
+  try {
+    const body: unknown = JSON.parse(text);
+    return typeof body === "object" && body !== null ? { ...body } : {};
+  } catch {
+    return { message: text.slice(0, 200) };
   }
 }

@@ -2,7 +2,7 @@
 
 import type { AvroSchema } from "./avro-schema.ts";
 
-/** Why and from where an input record was set aside. A dead letter keeps the original key, value and headers untouched, so that it can be sent again; these fields travel as further headers, each as text, named by headerPrefix and the field. */
+/** Why and from where an input record was set aside. A dead letter keeps the original key, value and headers, so that it can be sent again; these fields travel as headers after them, each as text, named by headerPrefix and the field. Where the original has headers of the same names, the last of each is ours. */
 export interface DeadLetterRecord {
   /** The topic the record was read from. */
   readonly topic: string;
@@ -16,6 +16,8 @@ export interface DeadLetterRecord {
   readonly reason: string;
   /** What exactly was wrong, for a person. */
   readonly detail: string;
+  /** What was cut off because the dead-letter topic does not take records so large, headers first, then the value, then the key: `value cut from 10485760 to 1048000 bytes; 99900 headers dropped`. Empty when the dead letter is whole. */
+  readonly truncated: string;
 }
 
 /** The values that the future stays below with one stated probability. */
@@ -101,6 +103,26 @@ export interface ForecastRecord {
   readonly scores: null | ScoresRecord;
 }
 
+/** Where one input topic stands. */
+export interface InputPositionRecord {
+  /** The input topic. */
+  readonly topic: string;
+  /** The first offset of this partition that no commit covers. */
+  readonly nextOffset: number;
+  /** The id of the topic, in hexadecimal: a topic made anew has another one. Null where brokers give none. */
+  readonly topicId: null | string;
+}
+
+/** Where a worker stands in its input partition: part of every transaction, on the same topic and partition as the state that the transaction leaves behind. Key: #positions. */
+export interface InputPositionsRecord {
+  /** Names the commit: whoever lost the answer to its commit finds it here if it went through. */
+  readonly commitId: string;
+  /** One entry per input topic that has a partition of this number. */
+  readonly inputs: readonly InputPositionRecord[];
+  /** The id of the topic that this record was written to. Where it is another one, the record is a copy on another cluster, and the ids of the inputs tell nothing. Null where brokers give none. */
+  readonly stateTopicId: null | string;
+}
+
 /** A forecast that is kept until its future has arrived, to be scored. On the state topic its key is the series id and the forecast's place in a ring, so that a later forecast takes the place of one that has matured. */
 export interface KeptForecastRecord {
   /** The series. */
@@ -146,7 +168,7 @@ export interface LiveStateRecord {
   readonly newestSlot: number;
   /** Slots scored since the version began to serve. */
   readonly scoredSlots: number;
-  /** Fading sums of scores: Float64, little-endian, in the order that src/retrain/live/step-scores.ts gives them; then the base of kept quantiles per channel, then the most that a slot's error counts for. */
+  /** Fading sums of scores: Float64, little-endian, in the order of src/score/rolling-scores.ts; then the base of pending quantiles per channel, then the error cap of one slot. */
   readonly sums: Buffer;
   /** Steps that the calibration has learnt from. */
   readonly learntSteps: number;
@@ -168,8 +190,8 @@ export interface LiveStateRecord {
   readonly verdict: null | string;
 }
 
-/** What was decided: DRIFTED the model is stale, RECOVERED it is not any more, REQUESTED a training was asked for, FAILED the training gave no model, REFUSED no challenger was better, PROMOTED one took over, CONFIRMED it passed its probation, ROLLED_BACK its predecessor took over again, RETIRED seasonal-naive took over. A reader that meets a kind it does not know reads OTHER. */
-export type ModelEventKindSymbol = "OTHER" | "DRIFTED" | "REQUESTED" | "FAILED" | "REFUSED" | "PROMOTED" | "ROLLED_BACK" | "RECOVERED" | "CONFIRMED" | "RETIRED";
+/** What was decided: DRIFTED the model is stale, RECOVERED it is not any more, REQUESTED a training was asked for, FAILED the training gave no model, REFUSED no challenger was better, PROMOTED one took over, CONFIRMED it passed its probation, ROLLED_BACK its predecessor took over again, RETIRED seasonal-naive took over, FORGOTTEN the series has ended and everything stored of it is deleted. A reader that meets a kind it does not know reads OTHER. */
+export type ModelEventKindSymbol = "OTHER" | "DRIFTED" | "REQUESTED" | "FAILED" | "REFUSED" | "PROMOTED" | "ROLLED_BACK" | "RECOVERED" | "CONFIRMED" | "RETIRED" | "FORGOTTEN";
 
 /** A decision about a model, with the numbers that decided it. */
 export interface ModelEventRecord {
@@ -191,8 +213,8 @@ export interface ModelEventRecord {
   readonly time: number;
 }
 
-/** RETRAIN train it now, ROLL_BACK let its predecessor serve again, IMPORT let the record given serve. A reader that meets a kind it does not know reads OTHER. */
-export type OrderKindSymbol = "OTHER" | "RETRAIN" | "ROLL_BACK" | "IMPORT";
+/** RETRAIN train it now, ROLL_BACK let its predecessor serve again, IMPORT let the record given serve, FORGET delete the series and its model. A reader that meets a kind it does not know reads OTHER. */
+export type OrderKindSymbol = "OTHER" | "RETRAIN" | "ROLL_BACK" | "IMPORT" | "FORGET";
 
 /** What a person asks to be done with a model. It lies on the models topic, beside the model, until the worker that owns the series has done it. */
 export interface ModelOrderRecord {
@@ -253,9 +275,11 @@ export interface ModelRecord {
   readonly version: string;
   /** The version this one replaced; null for the first. */
   readonly previousVersion: null | string;
-  /** For people and gates: the specs of the nets that make up the model, as JSON. The model itself carries them in its bytes. */
+  /** The model family that reads the weights and forecasts with them. */
+  readonly family: string;
+  /** What the model is made of, as JSON, for people. The model itself carries it in its bytes. */
   readonly spec: string;
-  /** The whole model: specs, scaler, weights and a checksum of its own, in the layout that src/models/forecastnet/model-bytes.ts describes. */
+  /** The whole model with a checksum of its own, in the layout that src/models/model-envelope.ts and its family describe. */
   readonly weights: Buffer;
   /** How one weight is stored. */
   readonly storage: StorageSymbol;
@@ -376,7 +400,7 @@ export interface TrainingRequestRecord {
   readonly id: string;
   /** The model to train: a series id, or the name of a cohort. */
   readonly modelKey: string;
-  /** How to train, as JSON: horizon, season, form, effort, members, holdBack and recentFromMs, as src/retrain/training-task.ts describes them. */
+  /** How to train, as JSON: family (ForecastNet when it is missing), horizon, season, form, effort, members, holdBack and recentFromMs, as TrainingPlan in src/training/training-task.ts describes them. */
   readonly spec: string;
   /** What to train on: one series, or all members of a cohort. */
   readonly histories: readonly HistoryRecord[];
@@ -384,13 +408,14 @@ export interface TrainingRequestRecord {
   readonly reason: TrainingReasonSymbol;
   /** When it was first asked for. */
   readonly requestedAt: number;
-  /** 1 for the first try. */
+  /** Always 1, and not read. It stays because a trainer reads only the schemas that its release knows: without it, trainers of the previous release could not read requests of this one. */
   readonly attempt: number;
 }
 
 export interface RecordByName {
   readonly DeadLetter: DeadLetterRecord;
   readonly Forecast: ForecastRecord;
+  readonly InputPositions: InputPositionsRecord;
   readonly KeptForecast: KeptForecastRecord;
   readonly LiveState: LiveStateRecord;
   readonly ModelEvent: ModelEventRecord;
@@ -447,6 +472,54 @@ export const schemaVersions: Readonly<Record<RecordName, readonly AvroSchema[]>>
           "name": "detail",
           "type": "string",
           "doc": "What exactly was wrong, for a person."
+        }
+      ]
+    },
+    {
+      "type": "record",
+      "name": "DeadLetter",
+      "namespace": "forecastnet",
+      "doc": "Why and from where an input record was set aside. A dead letter keeps the original key, value and headers, so that it can be sent again; these fields travel as headers after them, each as text, named by headerPrefix and the field. Where the original has headers of the same names, the last of each is ours.",
+      "headerPrefix": "forecastnet.dead-letter.",
+      "fields": [
+        {
+          "name": "topic",
+          "type": "string",
+          "doc": "The topic the record was read from."
+        },
+        {
+          "name": "partition",
+          "type": "int",
+          "doc": "Its partition."
+        },
+        {
+          "name": "offset",
+          "type": "long",
+          "doc": "Its offset."
+        },
+        {
+          "name": "time",
+          "type": {
+            "type": "long",
+            "logicalType": "timestamp-millis"
+          },
+          "doc": "When the record was written, as the log tells it; in the header as milliseconds since the epoch."
+        },
+        {
+          "name": "reason",
+          "type": "string",
+          "doc": "Why it was set aside: one word of a fixed list, to count by."
+        },
+        {
+          "name": "detail",
+          "type": "string",
+          "doc": "What exactly was wrong, for a person."
+        },
+        {
+          "name": "truncated",
+          "type": "string",
+          "default": "",
+          "doc": "What was cut off because the dead-letter topic does not take records so large, headers first, then the value, then the key: `value cut from 10485760 to 1048000 bytes; 99900 headers dropped`. Empty when the dead letter is whole."
         }
       ]
     },
@@ -682,6 +755,63 @@ export const schemaVersions: Readonly<Record<RecordName, readonly AvroSchema[]>>
       ]
     },
   ],
+  InputPositions: [
+    {
+      "type": "record",
+      "name": "InputPositions",
+      "namespace": "forecastnet",
+      "doc": "Where a worker stands in its input partition: part of every transaction, on the same topic and partition as the state that the transaction leaves behind. Key: #positions.",
+      "fields": [
+        {
+          "name": "commitId",
+          "type": "string",
+          "doc": "Names the commit: whoever lost the answer to its commit finds it here if it went through."
+        },
+        {
+          "name": "inputs",
+          "type": {
+            "type": "array",
+            "items": {
+              "type": "record",
+              "name": "InputPosition",
+              "doc": "Where one input topic stands.",
+              "fields": [
+                {
+                  "name": "topic",
+                  "type": "string",
+                  "doc": "The input topic."
+                },
+                {
+                  "name": "nextOffset",
+                  "type": "long",
+                  "doc": "The first offset of this partition that no commit covers."
+                },
+                {
+                  "name": "topicId",
+                  "type": [
+                    "null",
+                    "string"
+                  ],
+                  "default": null,
+                  "doc": "The id of the topic, in hexadecimal: a topic made anew has another one. Null where brokers give none."
+                }
+              ]
+            }
+          },
+          "doc": "One entry per input topic that has a partition of this number."
+        },
+        {
+          "name": "stateTopicId",
+          "type": [
+            "null",
+            "string"
+          ],
+          "default": null,
+          "doc": "The id of the topic that this record was written to. Where it is another one, the record is a copy on another cluster, and the ids of the inputs tell nothing. Null where brokers give none."
+        }
+      ]
+    },
+  ],
   KeptForecast: [
     {
       "type": "record",
@@ -781,7 +911,7 @@ export const schemaVersions: Readonly<Record<RecordName, readonly AvroSchema[]>>
         {
           "name": "sums",
           "type": "bytes",
-          "doc": "Fading sums of scores: Float64, little-endian, in the order that src/retrain/live/step-scores.ts gives them; then the base of kept quantiles per channel, then the most that a slot's error counts for."
+          "doc": "Fading sums of scores: Float64, little-endian, in the order of src/score/rolling-scores.ts; then the base of pending quantiles per channel, then the error cap of one slot."
         },
         {
           "name": "learntSteps",
@@ -1049,6 +1179,87 @@ export const schemaVersions: Readonly<Record<RecordName, readonly AvroSchema[]>>
         }
       ]
     },
+    {
+      "type": "record",
+      "name": "ModelEvent",
+      "namespace": "forecastnet",
+      "doc": "A decision about a model, with the numbers that decided it.",
+      "fields": [
+        {
+          "name": "id",
+          "type": "string",
+          "doc": "Names the event; a replay gives the same id."
+        },
+        {
+          "name": "modelKey",
+          "type": "string",
+          "doc": "The model: a series id, or the name of a cohort."
+        },
+        {
+          "name": "kind",
+          "type": {
+            "type": "enum",
+            "name": "ModelEventKind",
+            "doc": "What was decided: DRIFTED the model is stale, RECOVERED it is not any more, REQUESTED a training was asked for, FAILED the training gave no model, REFUSED no challenger was better, PROMOTED one took over, CONFIRMED it passed its probation, ROLLED_BACK its predecessor took over again, RETIRED seasonal-naive took over, FORGOTTEN the series has ended and everything stored of it is deleted. A reader that meets a kind it does not know reads OTHER.",
+            "symbols": [
+              "OTHER",
+              "DRIFTED",
+              "REQUESTED",
+              "FAILED",
+              "REFUSED",
+              "PROMOTED",
+              "ROLLED_BACK",
+              "RECOVERED",
+              "CONFIRMED",
+              "RETIRED",
+              "FORGOTTEN"
+            ],
+            "default": "OTHER"
+          },
+          "doc": "What was decided."
+        },
+        {
+          "name": "fromVersion",
+          "type": [
+            "null",
+            "string"
+          ],
+          "default": null,
+          "doc": "The version that served before; null when there was none."
+        },
+        {
+          "name": "toVersion",
+          "type": [
+            "null",
+            "string"
+          ],
+          "default": null,
+          "doc": "The version that serves from now on, or was refused; null when no model is concerned."
+        },
+        {
+          "name": "reason",
+          "type": "string",
+          "doc": "Why, in words for a person."
+        },
+        {
+          "name": "numbers",
+          "type": {
+            "type": "map",
+            "values": "double"
+          },
+          "default": {},
+          "doc": "The numbers that decided, by name."
+        },
+        {
+          "name": "time",
+          "type": {
+            "type": "long",
+            "logicalType": "timestamp-millis"
+          },
+          "doc": "When it was decided."
+        }
+      ]
+    },
   ],
   ModelOrder: [
     {
@@ -1078,6 +1289,64 @@ export const schemaVersions: Readonly<Record<RecordName, readonly AvroSchema[]>>
               "RETRAIN",
               "ROLL_BACK",
               "IMPORT"
+            ],
+            "default": "OTHER"
+          },
+          "doc": "What to do."
+        },
+        {
+          "name": "record",
+          "type": [
+            "null",
+            "bytes"
+          ],
+          "default": null,
+          "doc": "For IMPORT: the ModelRecord, encoded as on the models topic."
+        },
+        {
+          "name": "skipsGate",
+          "type": "boolean",
+          "default": false,
+          "doc": "For IMPORT: true lets the model serve whatever the gate would say."
+        },
+        {
+          "name": "askedAt",
+          "type": {
+            "type": "long",
+            "logicalType": "timestamp-millis"
+          },
+          "doc": "When it was asked for."
+        }
+      ]
+    },
+    {
+      "type": "record",
+      "name": "ModelOrder",
+      "namespace": "forecastnet",
+      "doc": "What a person asks to be done with a model. It lies on the models topic, beside the model, until the worker that owns the series has done it.",
+      "fields": [
+        {
+          "name": "id",
+          "type": "string",
+          "doc": "Names the order."
+        },
+        {
+          "name": "modelKey",
+          "type": "string",
+          "doc": "The model: a series id, or the name of a cohort."
+        },
+        {
+          "name": "kind",
+          "type": {
+            "type": "enum",
+            "name": "OrderKind",
+            "doc": "RETRAIN train it now, ROLL_BACK let its predecessor serve again, IMPORT let the record given serve, FORGET delete the series and its model. A reader that meets a kind it does not know reads OTHER.",
+            "symbols": [
+              "OTHER",
+              "RETRAIN",
+              "ROLL_BACK",
+              "IMPORT",
+              "FORGET"
             ],
             "default": "OTHER"
           },
@@ -1319,6 +1588,205 @@ export const schemaVersions: Readonly<Record<RecordName, readonly AvroSchema[]>>
           "name": "weights",
           "type": "bytes",
           "doc": "The whole model: specs, scaler, weights and a checksum of its own, in the layout that src/models/forecastnet/model-bytes.ts describes."
+        },
+        {
+          "name": "storage",
+          "type": {
+            "type": "enum",
+            "name": "Storage",
+            "doc": "How one weight is stored. FLOAT16 halves the record; both are computed with as FLOAT32.",
+            "symbols": [
+              "FLOAT32",
+              "FLOAT16"
+            ]
+          },
+          "doc": "How one weight is stored."
+        },
+        {
+          "name": "checksum",
+          "type": "string",
+          "doc": "Checksum of these bytes: the algorithm, a colon, lower-case hex; sha256:9f86…"
+        },
+        {
+          "name": "scaler",
+          "type": {
+            "type": "record",
+            "name": "Scaler",
+            "doc": "How a channel is scaled for the model: (value - offset) / scale. Fitted on the training part only.",
+            "fields": [
+              {
+                "name": "offset",
+                "type": {
+                  "type": "array",
+                  "items": "double"
+                },
+                "doc": "One offset per channel."
+              },
+              {
+                "name": "scale",
+                "type": {
+                  "type": "array",
+                  "items": "double"
+                },
+                "doc": "One scale per channel, never zero."
+              }
+            ]
+          },
+          "doc": "How values are scaled before the model sees them."
+        },
+        {
+          "name": "trainedAt",
+          "type": {
+            "type": "long",
+            "logicalType": "timestamp-millis"
+          },
+          "doc": "When the training ended."
+        },
+        {
+          "name": "trainedFrom",
+          "type": {
+            "type": "long",
+            "logicalType": "timestamp-millis"
+          },
+          "doc": "Time of the oldest observation trained on."
+        },
+        {
+          "name": "trainedTo",
+          "type": {
+            "type": "long",
+            "logicalType": "timestamp-millis"
+          },
+          "doc": "Time of the newest observation trained on."
+        },
+        {
+          "name": "validation",
+          "type": {
+            "type": "record",
+            "name": "Validation",
+            "doc": "Scores on a tail of the history that the training never saw.",
+            "fields": [
+              {
+                "name": "mase",
+                "type": "double",
+                "doc": "Mean absolute error over naiveErrors."
+              },
+              {
+                "name": "crps",
+                "type": "double",
+                "doc": "Continuous ranked probability score, in units of the series."
+              },
+              {
+                "name": "baselineMase",
+                "type": "double",
+                "doc": "MASE of seasonal-naive on the same tail."
+              },
+              {
+                "name": "baselineCrps",
+                "type": "double",
+                "doc": "CRPS of seasonal-naive on the same tail."
+              },
+              {
+                "name": "naiveErrors",
+                "type": {
+                  "type": "array",
+                  "items": "double"
+                },
+                "doc": "One per channel: the mean one-step naive error over the training history, by which live errors are divided."
+              },
+              {
+                "name": "scoredSteps",
+                "type": "int",
+                "doc": "Steps behind these scores."
+              }
+            ]
+          },
+          "doc": "How good the model was when it was accepted."
+        },
+        {
+          "name": "lineage",
+          "type": [
+            "null",
+            {
+              "type": "record",
+              "name": "Lineage",
+              "doc": "Where a model comes from.",
+              "fields": [
+                {
+                  "name": "version",
+                  "type": "string",
+                  "doc": "The version whose weights the training started from."
+                },
+                {
+                  "name": "reason",
+                  "type": "string",
+                  "doc": "Why it was trained again, in words."
+                }
+              ]
+            }
+          ],
+          "default": null,
+          "doc": "Where the model comes from; null when it was trained from nothing."
+        },
+        {
+          "name": "requestId",
+          "type": [
+            "null",
+            "string"
+          ],
+          "default": null,
+          "doc": "The training request that the model comes from; null when it was brought by hand."
+        },
+        {
+          "name": "previous",
+          "type": [
+            "null",
+            "bytes"
+          ],
+          "default": null,
+          "doc": "The record this one replaced, encoded as on the models topic but without a predecessor of its own: what a rollback puts back. Null when nothing served before."
+        }
+      ]
+    },
+    {
+      "type": "record",
+      "name": "ModelRecord",
+      "namespace": "forecastnet",
+      "doc": "A trained model that serves one series or one cohort.",
+      "fields": [
+        {
+          "name": "modelKey",
+          "type": "string",
+          "doc": "The series id, or the name of the cohort."
+        },
+        {
+          "name": "version",
+          "type": "string",
+          "doc": "Names this model among all of its key."
+        },
+        {
+          "name": "previousVersion",
+          "type": [
+            "null",
+            "string"
+          ],
+          "default": null,
+          "doc": "The version this one replaced; null for the first."
+        },
+        {
+          "name": "family",
+          "type": "string",
+          "default": "forecastnet",
+          "doc": "The model family that reads the weights and forecasts with them."
+        },
+        {
+          "name": "spec",
+          "type": "string",
+          "doc": "What the model is made of, as JSON, for people. The model itself carries it in its bytes."
+        },
+        {
+          "name": "weights",
+          "type": "bytes",
+          "doc": "The whole model with a checksum of its own, in the layout that src/models/model-envelope.ts and its family describe."
         },
         {
           "name": "storage",
@@ -1815,7 +2283,7 @@ export const schemaVersions: Readonly<Record<RecordName, readonly AvroSchema[]>>
         {
           "name": "spec",
           "type": "string",
-          "doc": "How to train, as JSON: horizon, season, form, effort, members, holdBack and recentFromMs, as src/retrain/training-task.ts describes them."
+          "doc": "How to train, as JSON: family (ForecastNet when it is missing), horizon, season, form, effort, members, holdBack and recentFromMs, as TrainingPlan in src/training/training-task.ts describes them."
         },
         {
           "name": "histories",
@@ -1896,7 +2364,7 @@ export const schemaVersions: Readonly<Record<RecordName, readonly AvroSchema[]>>
           "name": "attempt",
           "type": "int",
           "default": 1,
-          "doc": "1 for the first try."
+          "doc": "Always 1, and not read. It stays because a trainer reads only the schemas that its release knows: without it, trainers of the previous release could not read requests of this one."
         }
       ]
     },
@@ -1911,4 +2379,5 @@ export const deadLetterHeaderNames = {
   time: "forecastnet.dead-letter.time",
   reason: "forecastnet.dead-letter.reason",
   detail: "forecastnet.dead-letter.detail",
+  truncated: "forecastnet.dead-letter.truncated",
 } as const satisfies Record<keyof DeadLetterRecord, string>;

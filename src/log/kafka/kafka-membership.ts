@@ -1,120 +1,121 @@
-// A member of the consumer group: turns kafkajs' joins into lanes that open and close. kafkajs rebalances
-// eagerly and tells only the outcome, so what changed is found here:
-//   - still assigned, same member id: the lane runs on; its fetch position is set again, since kafkajs
-//     forgets positions on every join;
-//   - no longer assigned: the lane is lost;
-//   - a new member id: the group had dropped us, and whatever we hold may have had another owner meanwhile.
-//     All lanes are lost and opened afresh.
+// A member of the consumer group: opens an ownership for each partition it gains and ends it when the partition goes.
+//   - still assigned, and no assignment missed: the ownership continues;
+//   - no longer assigned: the ownership ends;
+//   - dropped by the group, or an assignment missed: another member may have owned our partitions meanwhile, so every
+//     ownership ends and is opened again.
 
-import type { Consumer, ConsumerGroupJoinEvent, EachBatchPayload, Kafka } from "kafkajs";
 import type { Clock } from "../../runtime/clock.ts";
 import { ForecastnetError, PartitionLostError } from "../../runtime/errors.ts";
 import type { Logger } from "../../runtime/logging.ts";
-import { fired, firesWithin, settlesWithin } from "../../runtime/waiting.ts";
-import type { Lane, Membership, MembershipStatus, Subscription } from "../log.ts";
-import { createGroupConsumer, runGroupConsumer } from "./group-consumer.ts";
-import { GroupPulse } from "./group-pulse.ts";
-import { isPassing, reasonOf } from "./kafka-errors.ts";
-import { KafkaLane } from "./kafka-lane.ts";
-import type { TableReads } from "./kafka-reads.ts";
-import type { FindTopic } from "./produce-requests.ts";
-import { groupReason, logFailure } from "./rights.ts";
-import { type TransactionSettings, Transactor } from "./transactor.ts";
+import { firesWithin, settlesWithin, untilFired } from "../../runtime/waiting.ts";
+import type { Membership, MembershipStatus, PartitionHandler, Subscription } from "../log.ts";
+import { type Link, partitionName } from "./cluster-link.ts";
+import { Fetcher } from "./fetcher.ts";
+import { type Assignment, GroupMember } from "./group-member.ts";
+import { groupReason, logFailure, reasonOf } from "./kafka-errors.ts";
+import type { KafkaReads } from "./kafka-reads.ts";
+import { InputReplacedError, KafkaOwnership } from "./owned-kafka-partition.ts";
+import {
+  fromPositionsRecord,
+  type InputGap,
+  type PositionRule,
+  positionsKey,
+  type StoredPositions,
+} from "./positions.ts";
+import type { FindTopic, ProducerSettings } from "./producer.ts";
+import type { TransactionSettings } from "./transaction-session.ts";
+import { Transactor } from "./transactor.ts";
 
-const rejoinMs = 250;
+/** How long a broker without new input waits before it answers. A queue that has room again waits no longer. */
+const INPUT_WAIT_MS = 100;
 
 export interface MembershipOptions {
-  readonly kafka: Kafka;
   readonly subscription: Subscription;
-  readonly lane: Lane;
+  readonly handler: PartitionHandler;
   readonly sessionTimeoutMs: number;
   readonly transactions: TransactionSettings;
+  readonly producer: ProducerSettings;
+  readonly positionRule: PositionRule;
+  /** The largest decompressed record batch of the input. */
+  readonly maxBatchBytes: number;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly findTopic: FindTopic;
-  readonly reads: TableReads;
-  committed(group: string, topic: string, partition: number): Promise<number | null>;
-  startOffset(topic: string, partition: number, start: "earliest" | "latest"): Promise<number>;
+  readonly reads: KafkaReads;
+  openLink(): Link;
+  onGap(gap: InputGap): void;
 }
 
 export class KafkaMembership implements Membership {
   readonly done: Promise<void>;
   readonly #options: MembershipOptions;
-  readonly #consumer: Consumer;
-  readonly #laneByPartition = new Map<number, KafkaLane>();
+  readonly #member: GroupMember;
+  readonly #ownershipByPartition = new Map<number, KafkaOwnership>();
   readonly #closingByPartition = new Map<number, Promise<void>>();
-  readonly #pulse: GroupPulse;
-  #memberId: string | null = null;
-  #isJoined = false;
+  readonly #contradictionByPartition = new Map<number, ForecastnetError>();
+  readonly #health: GroupHealth;
+  readonly #fetcher: Fetcher;
   #isStopping = false;
-  #hasLeft = false;
-  #watchdog: NodeJS.Timeout | undefined;
   #resolveDone: () => void = () => {};
   #rejectDone: (error: unknown) => void = () => {};
 
   constructor(options: MembershipOptions) {
     this.#options = options;
-    const { kafka, subscription, sessionTimeoutMs } = options;
-    this.#pulse = new GroupPulse(options.clock, sessionTimeoutMs);
-    this.#consumer = createGroupConsumer({
-      kafka,
+    const { subscription, sessionTimeoutMs, openLink } = options;
+    this.#health = new GroupHealth(options.clock, sessionTimeoutMs);
+    this.#fetcher = new Fetcher({ ...options, waitMs: INPUT_WAIT_MS });
+    this.#member = new GroupMember({
+      openLink,
       group: subscription.group,
       inputs: subscription.inputs,
       sessionTimeoutMs,
-      held: () => this.#held(),
-      mayRestart: () => !this.#hasLeft,
+      held: () => [...this.#ownershipByPartition.keys()],
+      onAssigned: (assignment) => this.#onAssigned(assignment),
+      onConfirmed: () => this.#health.answered(),
+      onTrouble: (error) => this.#onTrouble(error),
+      onFailed: (error) => this.#onGroupFailure(error),
     });
     this.done = new Promise((resolve, reject) => {
       this.#resolveDone = resolve;
       this.#rejectDone = reject;
     });
-    this.done.catch(() => undefined); // A caller that only ever stops must not crash the process.
+    this.done.catch(() => undefined); // A caller that never reads `done` must not crash the process.
   }
 
-  async join(): Promise<void> {
-    this.#listen();
-    const { inputs } = this.#options.subscription;
-    try {
-      await this.#consumer.connect();
-      await this.#consumer.subscribe({ topics: [...inputs], fromBeginning: true });
-    } catch (error) {
-      await this.#consumer.disconnect();
-      throw error;
-    }
-    this.#watchdog = setInterval(() => this.#checkPulse(), this.#options.sessionTimeoutMs).unref();
-    await this.#run();
-  }
-
-  #run(): Promise<void> {
-    return runGroupConsumer(this.#consumer, (payload) => this.#onBatch(payload));
+  join(): Promise<void> {
+    return this.#member.start();
   }
 
   status(): MembershipStatus {
-    const lanes = [...this.#laneByPartition.values()];
-    const reading = lanes.filter((lane) => lane.isReading);
+    const ownerships = [...this.#ownershipByPartition.values()];
+    const reading = ownerships.filter(({ isReading }) => isReading);
     return {
-      isJoined: this.#isJoined && reading.length === lanes.length,
-      partitions: lanes.map(({ owned }) => owned.partition).sort((a, b) => a - b),
-      lag: reading.length === 0 ? null : reading.reduce((sum, { owned }) => sum + owned.lag, 0),
-      outage: this.#pulse.outage,
+      isJoined: this.#member.isJoined && reading.length === ownerships.length,
+      partitions: ownerships.map(({ owned }) => owned.partition).sort((a, b) => a - b),
+      lag: reading.length === 0 ? null : reading.reduce((sum, { owned }) => sum + (owned.lag ?? 0), 0),
+      outage: this.#health.outage ?? this.#contradiction,
     };
+  }
+
+  get #contradiction(): string | null {
+    const [error] = this.#contradictionByPartition.values();
+    return error === undefined ? null : `${error.code}: ${error.message}`;
   }
 
   async stop(graceMs: number): Promise<void> {
     this.#isStopping = true;
-    for (const [partition, { owned }] of [...this.#laneByPartition]) {
-      // A lane that has not begun to read holds nothing worth waiting for.
-      if (owned.hasBegun) owned.drain();
+    for (const [partition, { owned }] of [...this.#ownershipByPartition]) {
+      // A handler that has not started to read has nothing to settle.
+      if (owned.hasStarted) owned.drain();
       else this.#lose(partition);
     }
     const isDrained = await settlesWithin(this.#allClosed(), graceMs);
     if (!isDrained) {
-      for (const partition of [...this.#laneByPartition.keys()]) this.#lose(partition);
+      for (const partition of [...this.#ownershipByPartition.keys()]) this.#lose(partition);
       await settlesWithin(this.#allClosed(), 1_000);
     }
-    this.#hasLeft = true;
-    clearInterval(this.#watchdog);
-    await this.#consumer.disconnect();
+    await this.#fetcher.close();
+    await this.#member.leave();
     this.#resolveDone();
     if (!isDrained) {
       throw new ForecastnetError(
@@ -124,148 +125,100 @@ export class KafkaMembership implements Membership {
     }
   }
 
-  #listen(): void {
-    const { events } = this.#consumer;
-    this.#consumer.on(events.GROUP_JOIN, ({ payload }) => this.#onJoin(payload));
-    this.#consumer.on(events.HEARTBEAT, () => this.#pulse.answered());
-    // A crash is told only after the client has let go of its group: until then nothing may be asked of it.
-    this.#consumer.on(events.STOP, () => {
-      this.#isJoined = false;
-    });
-    this.#consumer.on(events.CRASH, ({ payload }) => this.#onCrash(payload.error, payload.restart));
-    for (const event of [events.FETCH_START, events.REQUEST, events.REBALANCING, events.CRASH]) {
-      this.#consumer.on(event, () => this.#pulse.stirred());
-    }
-  }
-
-  #checkPulse(): void {
-    if (!this.#pulse.isStuck) return;
-    this.#fail(
-      new ForecastnetError("LOG_FAILED", "the Kafka client has fallen silent; only a restart helps"),
-    );
-  }
-
-  /** A client that we stopped in the middle of joining must not come back. */
-  #held(): readonly number[] {
-    if (this.#hasLeft) throw new Error("this member has left its group");
-    return [...this.#laneByPartition.keys()];
-  }
-
-  #onJoin(payload: ConsumerGroupJoinEvent["payload"]): void {
-    const { inputs } = this.#options.subscription;
+  #onAssigned({ memberId, partitionsByTopic, isContinuous }: Assignment): void {
+    const { inputs, group } = this.#options.subscription;
     const assigned = new Map<number, string[]>();
     for (const topic of inputs) {
-      for (const partition of payload.memberAssignment[topic] ?? []) {
+      for (const partition of partitionsByTopic.get(topic) ?? []) {
         assigned.set(partition, [...(assigned.get(partition) ?? []), topic]);
       }
     }
-    const wasDropped = this.#memberId !== null && this.#memberId !== payload.memberId;
-    this.#memberId = payload.memberId;
-    this.#isJoined = true;
-    for (const partition of [...this.#laneByPartition.keys()]) {
-      if (wasDropped || !assigned.has(partition)) this.#lose(partition);
+    for (const partition of [...this.#ownershipByPartition.keys()]) {
+      if (!isContinuous || !assigned.has(partition)) this.#lose(partition);
     }
-    const opened: number[] = [];
-    for (const [partition, topics] of assigned) {
-      this.#consumer.pause(topics.map((topic) => ({ topic, partitions: [partition] })));
-      const lane = this.#laneByPartition.get(partition);
-      if (lane === undefined) {
-        opened.push(partition);
-        this.#open(partition, topics);
-      } else if (lane.isReading) {
-        this.#read(lane);
-      }
-    }
-    const { groupId: group, memberId } = payload;
+    const opened = [...assigned.keys()].filter((partition) => !this.#ownershipByPartition.has(partition));
+    if (!this.#isStopping)
+      for (const partition of opened) this.#open(partition, assigned.get(partition) ?? []);
     const partitions = [...assigned.keys()];
-    this.#options.logger.info({ group, memberId, partitions, opened, wasDropped }, "group joined");
-    this.#pulse.answered();
+    this.#options.logger.info({ group, memberId, partitions, opened, isContinuous }, "group joined");
   }
 
-  #onBatch({ batch, isStale, resolveOffset }: EachBatchPayload): void {
-    const lane = this.#laneByPartition.get(batch.partition);
-    // Not resolving leaves the position where it was: the records come again when they are wanted.
-    if (lane === undefined || !lane.isReading || isStale()) return;
-    lane.owned.accept(batch);
-    resolveOffset(batch.lastOffset());
-    if (lane.owned.isFull) this.#consumer.pause([{ topic: batch.topic, partitions: [batch.partition] }]);
-  }
-
-  #onCrash(error: Error, willRestart: boolean): void {
-    this.#isJoined = false;
+  #onTrouble(error: unknown): void {
     const reason = groupReason(error, this.#options.subscription);
-    this.#pulse.troubled(reason);
-    // kafkajs gives up on some passing failures, a coordinator that has not come back yet among them.
-    const mayRejoin = !willRestart && !this.#hasLeft && isPassing(error);
-    if (willRestart || mayRejoin) {
-      this.#options.logger.warn({ reason }, "group connection lost, joining again");
-      if (mayRejoin) setTimeout(() => this.#rejoin(), rejoinMs);
-      return;
-    }
-    this.#fail(logFailure(`the consumer group failed for good: ${reason}`, error));
+    this.#health.failed(reason);
+    this.#options.logger.warn({ reason }, "group did not answer, trying again");
   }
 
-  #rejoin(): void {
-    if (!this.#hasLeft) this.#run().catch((error: unknown) => this.#fail(error));
+  #onGroupFailure(error: unknown): void {
+    const reason = groupReason(error, this.#options.subscription);
+    this.#fail(logFailure(`the consumer group failed permanently: ${reason}`, error));
   }
 
   #open(partition: number, topics: readonly string[]): void {
-    const { subscription, lane: work, startOffset, reads } = this.#options;
-    const lane = new KafkaLane({
+    const { subscription, handler, reads, onGap } = this.#options;
+    const ownership = new KafkaOwnership({
       partition,
       topics,
       subscription,
-      work,
+      handler,
       previous: this.#closingByPartition.get(partition),
       transactor: (lost) => this.#transactor(partition, lost),
-      startOffset,
       reads,
-      read: () => this.#read(lane),
-      resume: () => this.#resume(partition),
-      onError: (error) => this.#onLaneError(lane, error),
+      findRange: (topic, number, signal) => reads.rangeOf(topic, number, signal),
+      startFetching: () => this.#startFetching(ownership),
+      resume: () => this.#fetcher.wake(),
+      onGap,
+      onError: (error) => this.#onOwnershipError(ownership, error),
     });
-    this.#laneByPartition.set(partition, lane);
+    this.#ownershipByPartition.set(partition, ownership);
   }
 
-  /** Sets the fetch positions of a lane and lets its fetches run. */
-  #read({ owned, topics }: KafkaLane): void {
-    if (!this.#isJoined) return; // The next join does it.
-    const { partition, positions } = owned;
-    for (const topic of topics) {
-      this.#consumer.seek({ topic, partition, offset: String(positions.get(topic) ?? 0) });
-    }
-    if (!owned.isFull) this.#resume(partition);
-  }
-
-  #resume(partition: number): void {
-    const lane = this.#laneByPartition.get(partition);
-    if (!this.#isJoined || lane === undefined) return;
-    this.#consumer.resume(lane.topics.map((topic) => ({ topic, partitions: [partition] })));
+  #startFetching({ owned, adopted }: KafkaOwnership): void {
+    const { partition } = owned;
+    for (const { topic, position, onlyIn } of adopted)
+      this.#options.logger.warn(
+        { partition, topic, position, onlyIn },
+        "position found in only one place, resuming from it",
+      );
+    for (const target of owned.targets) this.#fetcher.add(target);
   }
 
   #lose(partition: number): void {
-    const lane = this.#laneByPartition.get(partition);
-    if (lane === undefined) return;
-    this.#laneByPartition.delete(partition);
-    lane.lose();
-    const closing = lane.closed.then(() => {
+    const ownership = this.#ownershipByPartition.get(partition);
+    if (ownership === undefined) return;
+    this.#ownershipByPartition.delete(partition);
+    this.#contradictionByPartition.delete(partition);
+    for (const target of ownership.owned.targets) this.#fetcher.remove(target);
+    ownership.lose();
+    const closing = ownership.closed.then(() => {
       if (this.#closingByPartition.get(partition) === closing) this.#closingByPartition.delete(partition);
     });
     this.#closingByPartition.set(partition, closing);
     this.#options.logger.info({ partition }, "partition lost");
   }
 
-  async #onLaneError(lane: KafkaLane, error: unknown): Promise<void> {
-    const { lost, partition } = lane.owned;
-    // The partition is another member's business by now; how our lane of it ended decides nothing.
+  async #onOwnershipError(ownership: KafkaOwnership, error: unknown): Promise<void> {
+    const { lost, partition } = ownership.owned;
+    // Another member owns the partition by now, so this error has no consequences.
     if (lost.aborted)
       return this.#options.logger.debug({ partition, reason: reasonOf(error) }, "lost lane ended");
-    // What a stop cut short while it waited for something is the next owner's to do.
+    // The next owner does what the stop interrupted.
     if (this.#isStopping && error instanceof ForecastnetError && error.retryable) return;
+    if (error instanceof InputReplacedError) return this.#reopen(ownership, error.message);
     if (!(error instanceof PartitionLostError)) return this.#fail(error);
-    // A rebalance may overtake a commit: another member fenced us before we heard of the new assignment.
+    // In a rebalance, another member may fence us before we receive the new assignment.
     const isExplained = await firesWithin(lost, 2 * this.#options.sessionTimeoutMs);
-    if (!isExplained && !this.#isStopping) this.#fail(error);
+    if (isExplained || this.#isStopping) return;
+    // A former owner committed after the group had assigned the partition to us, so our state differs from what is
+    // stored.
+    this.#reopen(ownership, `another owner has committed: ${error.message}`);
+  }
+
+  #reopen({ owned: { partition }, topics }: KafkaOwnership, reason: string): void {
+    if (this.#isStopping) return;
+    this.#options.logger.warn({ partition, reason }, "reopening partition");
+    this.#lose(partition);
+    this.#open(partition, topics);
   }
 
   #fail(error: unknown): void {
@@ -273,25 +226,100 @@ export class KafkaMembership implements Membership {
   }
 
   #transactor(partition: number, lost: AbortSignal): Transactor {
-    const { kafka, subscription, transactions, findTopic, committed, logger } = this.#options;
+    const { subscription, transactions, producer, positionRule, findTopic, logger, openLink } = this.#options;
+    const { group, inputs, positionsTopic, outputs, spreadOutputs = [] } = subscription;
     return new Transactor({
-      kafka,
-      group: subscription.group,
+      openLink,
+      group,
       partition,
+      inputs,
+      positionsTopic,
+      outputs,
+      spreadOutputs,
+      positionRule,
       transactions,
+      producer,
       lost,
       findTopic,
-      committed: (topic) => committed(subscription.group, topic, partition),
-      confirmMembership: () => Promise.race([this.#pulse.nextAnswer(), fired(lost)]),
+      readPositions: () => this.#readPositions(partition, lost),
+      confirmMembership: () => {
+        const confirmed = this.#health.nextAnswer();
+        this.#member.confirm();
+        return untilFired(confirmed, lost);
+      },
       onTrouble: (reason) => {
-        this.#pulse.troubled(reason);
+        this.#health.failed(reason);
         logger.warn({ partition, reason }, "log did not answer, trying again");
       },
+      onHanging: (partitions, outcome) =>
+        logger.warn(
+          { partition, places: partitions.map(partitionName), outcome },
+          "ended a transaction that the cluster had left open",
+        ),
+      onContradiction: (error) => this.#onContradiction(partition, error),
     });
   }
 
+  async #readPositions(partition: number, signal: AbortSignal): Promise<StoredPositions | null> {
+    const { reads, subscription } = this.#options;
+    const record = await reads.newestOf(subscription.positionsTopic, partition, positionsKey, signal);
+    return record === null ? null : fromPositionsRecord(record);
+  }
+
+  /** The contradicting partition waits; the others continue. */
+  #onContradiction(partition: number, error: ForecastnetError | null): void {
+    if (error === null) {
+      this.#contradictionByPartition.delete(partition);
+      return;
+    }
+    const { code, message: reason, remedy } = error;
+    if (!this.#contradictionByPartition.has(partition))
+      this.#options.logger.error({ partition, code, reason, remedy }, "positions contradict each other");
+    this.#contradictionByPartition.set(partition, error);
+  }
+
   async #allClosed(): Promise<void> {
-    const open = [...this.#laneByPartition.values()].map((lane) => lane.closed);
+    const open = [...this.#ownershipByPartition.values()].map(({ closed }) => closed);
     await Promise.all([...open, ...this.#closingByPartition.values()]);
+  }
+}
+
+/** When the group last answered, and why it does not answer if it does not. */
+export class GroupHealth {
+  readonly #clock: Clock;
+  readonly #sessionTimeoutMs: number;
+  readonly #waiting = new Set<() => void>();
+  #failure: string | null = null;
+  #answeredMs: number;
+
+  constructor(clock: Clock, sessionTimeoutMs: number) {
+    this.#clock = clock;
+    this.#sessionTimeoutMs = sessionTimeoutMs;
+    this.#answeredMs = clock.nowMs();
+  }
+
+  /** The group has confirmed this member. */
+  answered(): void {
+    this.#answeredMs = this.#clock.nowMs();
+    this.#failure = null;
+    for (const resolve of this.#waiting) resolve();
+    this.#waiting.clear();
+  }
+
+  /** A request failed and is being retried. */
+  failed(reason: string): void {
+    this.#failure = reason;
+  }
+
+  /** Resolves when the group next confirms this member. */
+  nextAnswer(): Promise<void> {
+    return new Promise((resolve) => this.#waiting.add(resolve));
+  }
+
+  /** Null while the group answers; otherwise why it does not. */
+  get outage(): string | null {
+    if (this.#failure !== null) return this.#failure;
+    const silentMs = this.#clock.nowMs() - this.#answeredMs;
+    return silentMs > this.#sessionTimeoutMs ? `no heartbeat for ${silentMs} ms` : null;
   }
 }

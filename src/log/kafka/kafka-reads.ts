@@ -1,27 +1,41 @@
-// Reads outside any group, each over a connection of its own that closes when the read ends.
+// Reads partitions outside any consumer group, to their current end or continuously, with a bounded queue ahead of
+// the reader. Each follow, read and restore has its own fetcher, and thus its own connections, which it closes when
+// it ends. All tails of a process share one fetcher.
 
-import type { Cluster, Kafka } from "kafkajs";
+import { ForecastnetError } from "../../runtime/errors.ts";
 import type { Logger } from "../../runtime/logging.ts";
+import { backoff } from "../../runtime/waiting.ts";
 import type { StoredBatch, StoredRecord } from "../log.ts";
-import { reasonOf } from "./kafka-errors.ts";
+import { estimatedBytes } from "../record-size.ts";
+import type { Link } from "./cluster-link.ts";
 import {
-  type Beginning,
-  clusterOf,
-  openReader,
-  type PartitionReader,
-  type ReaderNews,
-} from "./partition-reader.ts";
-import type { FindTopic } from "./produce-requests.ts";
+  type FetchedRecords,
+  Fetcher,
+  type FetchTarget,
+  findRange,
+  isRetriableRead,
+  type OffsetRange,
+  warnOfFailure,
+} from "./fetcher.ts";
+import { readFailure } from "./kafka-errors.ts";
+import type { FindTopic } from "./producer.ts";
 
-// How long a broker that has nothing new waits before it says so; anything new ends the wait.
+// How long a broker that has nothing new waits before it answers. New records end the wait.
 const FOLLOW_WAIT_MS = 250;
 const TAIL_WAIT_MS = 1_000;
+/** Records that the search for a key reads first at the end of a partition. Each further step reads 8 times as many. */
+const SEARCH_RECORDS = 64;
+/**
+ * The largest decompressed record batch to read. Not configurable: a table that cannot be read stops the worker, and
+ * our own records may be as large as their topic allows, 16 MiB by default.
+ */
+const MAX_BATCH_BYTES = 256 * 1024 * 1024;
 
-/** What a lane reads beside its input. */
+/** What a handler reads besides its input. */
 export interface TableReads {
   /** Ends early when the signal fires. */
   restore(topic: string, partition: number, signal: AbortSignal): AsyncIterable<readonly StoredRecord[]>;
-  /** Ends at once when the signal fires, and only then. */
+  /** Ends only when the signal fires, and then at once. */
   tail(
     topic: string,
     partition: number,
@@ -30,24 +44,18 @@ export interface TableReads {
   ): AsyncIterable<readonly StoredRecord[]>;
 }
 
-interface Place {
-  readonly topic: string;
-  readonly partitions: readonly number[];
+interface WantedPartition extends ReadRange {
+  readonly partition: number;
 }
 
 export class KafkaReads implements TableReads {
-  readonly #kafka: Kafka;
+  readonly #parts: ReadParts;
   readonly #findTopic: FindTopic;
-  readonly #logger: Logger;
-  readonly #news: ReaderNews = {
-    open: (transaction) => this.#logger.warn({ ...transaction }, "waiting for a transaction to end"),
-    trouble: (topic, reason) => this.#logger.warn({ topic, reason }, "log did not answer, trying again"),
-  };
+  #tails: Fetcher | null = null;
 
-  constructor(kafka: Kafka, findTopic: FindTopic, logger: Logger) {
-    this.#kafka = kafka;
+  constructor(parts: Omit<ReadParts, "maxBatchBytes">, findTopic: FindTopic) {
+    this.#parts = { ...parts, maxBatchBytes: MAX_BATCH_BYTES };
     this.#findTopic = findTopic;
-    this.#logger = logger;
   }
 
   async *follow(
@@ -55,30 +63,37 @@ export class KafkaReads implements TableReads {
     from: "earliest" | "latest",
     signal: AbortSignal,
   ): AsyncGenerator<StoredBatch> {
-    const read = (reader: PartitionReader) => reader.follow(FOLLOW_WAIT_MS, signal);
-    yield* this.#run(await this.#wholeTopic(topic), from, read, signal);
+    const partitions = await this.#partitionsOf(topic);
+    const ranges = await findRanges(this.#parts, topic, partitions, signal).catch((error: unknown) => {
+      if (signal.aborted) return null;
+      throw error;
+    });
+    if (ranges === null) return;
+    const wanted = [...ranges].map(([partition, { first, end }]) => ({
+      partition,
+      from: from === "earliest" ? first : end,
+      to: null,
+    }));
+    yield* this.#read(topic, wanted, signal);
   }
 
   async *read(topic: string, signal: AbortSignal): AsyncGenerator<StoredBatch> {
-    const read = (reader: PartitionReader) => reader.toEnd(signal);
     try {
-      yield* this.#run(await this.#wholeTopic(topic), "earliest", read, signal);
+      yield* this.#readToEnd(topic, await this.#partitionsOf(topic), signal);
     } catch (error) {
-      signal.throwIfAborted(); // the reason, rather than what it led to
+      signal.throwIfAborted(); // the reason of the signal rather than its consequence
       throw error;
     }
     signal.throwIfAborted();
   }
 
+  /** Reads to the last written record. Waits for the last owner's commit if the partition does not know it yet. */
   async *restore(
     topic: string,
     partition: number,
     signal: AbortSignal,
   ): AsyncGenerator<readonly StoredRecord[]> {
-    // To the end of what is written: the last owner's transaction may be committed, and the partition not know it yet.
-    const read = (reader: PartitionReader) => reader.toEnd(signal);
-    const place = { topic, partitions: [partition] };
-    for await (const { records } of this.#run(place, "earliest", read, signal)) yield records;
+    for await (const { records } of this.#readToEnd(topic, [partition], signal)) yield records;
   }
 
   async *tail(
@@ -87,62 +102,270 @@ export class KafkaReads implements TableReads {
     fromOffset: number,
     signal: AbortSignal,
   ): AsyncGenerator<readonly StoredRecord[]> {
-    const cluster = clusterOf(this.#kafka);
-    let underWay: Promise<unknown> = Promise.resolve();
-    const unlessFired = <T>(work: Promise<T>): Promise<T | undefined> => {
-      underWay = work;
-      return raceSignal(work, signal);
-    };
-    try {
-      const place = { topic, partitions: [partition] };
-      const reader = await unlessFired(openReader(cluster, place, fromOffset, { signal, news: this.#news }));
-      while (reader !== undefined && !signal.aborted) {
-        const batches = await unlessFired(reader.next(TAIL_WAIT_MS, signal));
-        for (const { records } of batches ?? []) yield records;
-      }
-    } finally {
-      this.#letGo(cluster, underWay);
-    }
-  }
-
-  async #wholeTopic(topic: string): Promise<Place> {
-    const { partitions } = await this.#findTopic(topic);
-    return { topic, partitions: Array.from({ length: partitions }, (_, partition) => partition) };
-  }
-
-  async *#run(
-    place: Place,
-    from: Beginning,
-    read: (reader: PartitionReader) => AsyncIterable<StoredBatch>,
-    signal: AbortSignal,
-  ): AsyncGenerator<StoredBatch> {
-    const cluster = clusterOf(this.#kafka);
-    try {
-      yield* read(await openReader(cluster, place, from, { signal, news: this.#news }));
-    } finally {
-      await cluster.disconnect();
-    }
+    this.#tails ??= this.#openFetcher(TAIL_WAIT_MS);
+    const wakeup = new Wakeup();
+    const read = new PartitionRead(topic, partition, { from: fromOffset, to: null }, wakeup.notify);
+    const { logger } = this.#parts;
+    for await (const { records } of readBatches(this.#tails, [read], wakeup, { signal, logger }))
+      yield records;
   }
 
   /**
-   * Closes a connection that may still be connecting or waiting for an answer. kafkajs can cut neither short,
-   * and a connection closed while it connects would come back: whoever lets go does not wait for it.
+   * Finds the newest committed record of a key, searching back from the end of the partition. Throws STATE_CORRUPT if a
+   * later batch cannot be read, because it may hold a newer record of the key.
    */
-  #letGo(cluster: Cluster, underWay: Promise<unknown>): void {
-    Promise.allSettled([underWay])
-      .then(() => cluster.disconnect())
-      .catch((error: unknown) =>
-        this.#logger.debug({ reason: reasonOf(error) }, "connection closed with an error"),
-      );
+  async newestOf(
+    topic: string,
+    partition: number,
+    key: Buffer,
+    signal: AbortSignal,
+  ): Promise<StoredRecord | null> {
+    const { first, end } = await this.rangeOf(topic, partition, signal);
+    for (let to = end, span = SEARCH_RECORDS; to > first; span *= 8) {
+      const from = Math.max(first, to - span);
+      let newest: StoredRecord | null = null;
+      let damage: string | undefined;
+      for await (const { records } of this.#read(topic, [{ partition, from, to }], signal)) {
+        for (const record of records) {
+          if (record.unreadable !== undefined) damage = record.unreadable;
+          else if (record.key?.equals(key)) [newest, damage] = [record, undefined];
+        }
+      }
+      signal.throwIfAborted();
+      if (damage !== undefined)
+        throw new ForecastnetError("STATE_CORRUPT", damage, { context: { topic, partition } });
+      if (newest !== null) return newest;
+      to = from;
+    }
+    return null;
+  }
+
+  /** The offsets that a partition holds. Waits for brokers that do not answer until the signal fires. */
+  async rangeOf(topic: string, partition: number, signal: AbortSignal): Promise<OffsetRange> {
+    const range = (await findRanges(this.#parts, topic, [partition], signal)).get(partition);
+    if (range === undefined) throw new Error(`partition ${partition} of ${topic} was not looked up`);
+    return range;
+  }
+
+  async close(): Promise<void> {
+    await this.#tails?.close();
+  }
+
+  async *#readToEnd(
+    topic: string,
+    partitions: readonly number[],
+    signal: AbortSignal,
+  ): AsyncGenerator<StoredBatch> {
+    const ranges = await findRanges(this.#parts, topic, partitions, signal);
+    const wanted = [...ranges].map(([partition, { first, end }]) => ({ partition, from: first, to: end }));
+    yield* this.#read(topic, wanted, signal);
+  }
+
+  async *#read(
+    topic: string,
+    wanted: readonly WantedPartition[],
+    signal: AbortSignal,
+  ): AsyncGenerator<StoredBatch> {
+    const fetcher = this.#openFetcher(FOLLOW_WAIT_MS);
+    const wakeup = new Wakeup();
+    const reads = wanted.map((range) => new PartitionRead(topic, range.partition, range, wakeup.notify));
+    try {
+      yield* readBatches(fetcher, reads, wakeup, { signal, logger: this.#parts.logger });
+    } finally {
+      await fetcher.close();
+    }
+  }
+
+  #openFetcher(waitMs: number): Fetcher {
+    return new Fetcher({ ...this.#parts, waitMs });
+  }
+
+  async #partitionsOf(topic: string): Promise<readonly number[]> {
+    const { partitions } = await this.#findTopic(topic);
+    return Array.from({ length: partitions }, (_, partition) => partition);
   }
 }
 
-/** What the work gives, or undefined once the signal fires. Leaves no listener behind: a tail asks for weeks. */
-function raceSignal<T>(work: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
-  return new Promise((resolve, reject) => {
-    const leave = () => resolve(undefined);
-    if (signal.aborted) leave();
-    signal.addEventListener("abort", leave, { once: true });
-    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", leave));
-  });
+/** A partition's fetches pause when this much waits for the reader, whichever limit is reached first. */
+const QUEUED_RECORDS = 4_000;
+const QUEUED_BYTES = 16 * 1024 * 1024;
+/** How long nothing may arrive before a warning, and between two warnings. */
+const WARN_AFTER_MS = 10_000;
+
+export interface ReadParts {
+  openLink(): Link;
+  readonly maxBatchBytes: number;
+  readonly logger: Logger;
+}
+
+/** The first offset to read and the offset to stop at; `to` is null for a read that does not end. */
+export interface ReadRange {
+  readonly from: number;
+  readonly to: number | null;
+}
+
+/** The fetch target of one partition, with a queue that its reader empties. */
+export class PartitionRead implements FetchTarget {
+  readonly topic: string;
+  readonly partition: number;
+  readonly #onChange: () => void;
+  readonly #to: number | null;
+  #position: number;
+  #lastStableOffset = 0;
+  #queue: StoredBatch[] = [];
+  #queuedRecords = 0;
+  #queuedBytes = 0;
+  #failure: unknown = null;
+
+  constructor(topic: string, partition: number, { from, to }: ReadRange, onChange: () => void) {
+    this.topic = topic;
+    this.partition = partition;
+    this.#position = from;
+    this.#to = to;
+    this.#onChange = onChange;
+  }
+
+  get wanted(): number | null {
+    const isFull = this.#queuedRecords >= QUEUED_RECORDS || this.#queuedBytes >= QUEUED_BYTES;
+    return this.isComplete || this.#failure !== null || isFull ? null : this.#position;
+  }
+
+  /** Whether everything up to the end has been fetched. */
+  get isComplete(): boolean {
+    return this.#to !== null && this.#position >= this.#to;
+  }
+
+  get isBounded(): boolean {
+    return this.#to !== null;
+  }
+
+  /** If the read waits, it waits for the transaction that starts at `offset` to end. */
+  get waitingFor(): Readonly<Record<string, unknown>> {
+    const { topic, partition } = this;
+    return { topic, partition, offset: this.#lastStableOffset, goal: this.#to };
+  }
+
+  take({ records, nextOffset, lastStableOffset }: FetchedRecords): void {
+    const to = this.#to ?? Number.POSITIVE_INFINITY;
+    // The end offset of a damaged batch may be damaged, too. The reader decides about the batch, whatever its offset.
+    const isWanted = ({ offset, unreadable }: StoredRecord) => offset < to || unreadable !== undefined;
+    const wanted = nextOffset > to ? records.filter(isWanted) : records;
+    this.#lastStableOffset = lastStableOffset;
+    this.#position = Math.min(nextOffset, to);
+    if (wanted.length > 0) {
+      const { topic, partition } = this;
+      this.#queue.push({ topic, partition, records: wanted, nextOffset: this.#position });
+      this.#queuedRecords += wanted.length;
+      for (const record of wanted) this.#queuedBytes += estimatedBytes(record);
+    }
+    if (wanted.length > 0 || this.isComplete) this.#onChange();
+  }
+
+  outOfRange({ first, end }: OffsetRange): void {
+    // Beyond the end, the topic was recreated and none of it has been read.
+    this.#position = this.#position > end ? first : Math.max(this.#position, first);
+    if (this.isComplete) this.#onChange();
+  }
+
+  fail(error: unknown): void {
+    this.#failure = readFailure(this.topic, error);
+    this.#onChange();
+  }
+
+  /** All queued batches. Throws if reading has failed and the queue is empty. */
+  drain(): readonly StoredBatch[] {
+    const batches = this.#queue;
+    this.#queue = [];
+    this.#queuedRecords = 0;
+    this.#queuedBytes = 0;
+    if (batches.length === 0 && this.#failure !== null) throw this.#failure;
+    return batches;
+  }
+}
+
+/** Lets a reader wait for a change, a signal or a timeout. */
+class Wakeup {
+  #wake: () => void = () => {};
+  #isDue = false;
+
+  readonly notify = (): void => {
+    this.#isDue = true;
+    this.#wake();
+  };
+
+  /** False on a timeout. */
+  async wait(ms: number, signal: AbortSignal): Promise<boolean> {
+    let timer: NodeJS.Timeout | undefined;
+    if (!this.#isDue && !signal.aborted) {
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+        timer = setTimeout(resolve, ms);
+        signal.addEventListener("abort", this.notify, { once: true });
+      });
+    }
+    clearTimeout(timer);
+    signal.removeEventListener("abort", this.notify);
+    const wasDue = this.#isDue;
+    this.#isDue = false;
+    return wasDue;
+  }
+}
+
+/** Yields the fetched batches until all partitions are complete or the signal fires. */
+async function* readBatches(
+  fetcher: Fetcher,
+  reads: readonly PartitionRead[],
+  wakeup: Wakeup,
+  { signal, logger }: { readonly signal: AbortSignal; readonly logger: Logger },
+): AsyncGenerator<StoredBatch> {
+  for (const read of reads) fetcher.add(read);
+  try {
+    while (!signal.aborted) {
+      let yielded = 0;
+      for (const read of reads) {
+        for (const batch of read.drain()) {
+          if (signal.aborted) return;
+          yield batch;
+          yielded++;
+        }
+      }
+      if (yielded > 0) fetcher.wake();
+      else if (reads.every(({ isComplete }) => isComplete)) return;
+      else if (!(await wakeup.wait(WARN_AFTER_MS, signal))) warnOfWaiting(reads, logger);
+    }
+  } finally {
+    for (const read of reads) fetcher.remove(read);
+  }
+}
+
+function warnOfWaiting(reads: readonly PartitionRead[], logger: Logger): void {
+  for (const read of reads) {
+    if (!read.isComplete && read.wanted !== null && read.isBounded)
+      logger.warn(read.waitingFor, "waiting for a transaction to end");
+  }
+}
+
+/** The offsets that each partition holds. Waits for brokers that do not answer until the signal fires. */
+export async function findRanges(
+  { openLink, logger }: ReadParts,
+  topic: string,
+  partitions: readonly number[],
+  signal: AbortSignal,
+): Promise<ReadonlyMap<number, OffsetRange>> {
+  for (let attempt = 0; ; attempt++) {
+    const link = openLink();
+    try {
+      await link.connect([topic]);
+      const ranges = new Map<number, OffsetRange>();
+      for (const partition of partitions) ranges.set(partition, await findRange(link, { topic, partition }));
+      return ranges;
+    } catch (error) {
+      if (signal.aborted) throw error;
+      if (!isRetriableRead(error)) throw readFailure(topic, error);
+      warnOfFailure(logger, attempt, error, { topic });
+      await backoff(attempt, signal);
+    } finally {
+      await link.close();
+    }
+  }
 }

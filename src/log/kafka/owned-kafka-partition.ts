@@ -1,16 +1,33 @@
-// One owned partition as its lane sees it: input queued ahead of the lane, tables, commits. The queue is
-// bounded by pausing the fetches of this partition; kafkajs itself never waits for a lane, so that it keeps
-// sending heartbeats however long a batch takes.
+// An owned partition, from the fence that makes it ours to the close of its producer. `KafkaOwnership` runs it: wait
+// for our own previous handler of this partition, fence every earlier owner, find the positions, start fetching, run
+// the handler, close the producer. `OwnedKafkaPartition` is what the handler sees: input batches, tables and commits.
+//
+// Fetched input waits in a queue that is bounded in records and bytes. A partition whose queue is full is not fetched.
 
-import type { Batch as KafkaBatch } from "kafkajs";
 import type { Outgoing } from "../../domain.ts";
 import { PartitionLostError } from "../../runtime/errors.ts";
-import type { Commit, OwnedPartition, StoredBatch, StoredRecord } from "../log.ts";
+import { backoff } from "../../runtime/waiting.ts";
+import type {
+  Commit,
+  OwnedPartition,
+  PartitionHandler,
+  StoredBatch,
+  StoredRecord,
+  Subscription,
+} from "../log.ts";
+import type { FetchedRecords, FetchTarget, OffsetRange } from "./fetcher.ts";
+import { readFailure } from "./kafka-errors.ts";
 import type { TableReads } from "./kafka-reads.ts";
+import { type AdoptedPosition, type InputGap, positionsKey, resumePosition } from "./positions.ts";
 import type { Transactor } from "./transactor.ts";
 
-/** Fetching pauses above this many batches' worth of records, and resumes below half of it. */
+/** Fetching pauses above this many batches of records, and resumes below half of it. */
 const QUEUED_BATCHES = 8;
+const QUEUED_BYTES = 32 * 1024 * 1024;
+/** The largest batch; a single record may exceed it. */
+const BATCH_BYTES = 8 * 1024 * 1024;
+/** Memory of a record, and of each header, besides its content. */
+const OBJECT_BYTES = 100;
 
 interface Fetched {
   readonly topic: string;
@@ -21,11 +38,84 @@ interface Fetched {
 export interface OwnedKafkaPartitionOptions {
   readonly partition: number;
   readonly maxBatchRecords: number;
+  /** The table that holds the positions record, which is hidden from the handler. */
+  readonly positionsTopic: string;
   readonly transactor: Transactor;
   readonly lost: AbortSignal;
   readonly reads: TableReads;
   /** Called when the queue has room again. */
   resume(): void;
+  onGap(gap: InputGap): void;
+  /** Reading the input failed, and a retry cannot help. */
+  onFailure(error: unknown): void;
+}
+
+/** The topic is gone or may have been recreated. Opening the partition again finds out which. */
+export class InputReplacedError extends Error {}
+
+interface InputStart {
+  readonly topic: string;
+  readonly topicId: string | null;
+  readonly position: number;
+}
+
+/** The fetch target of one input topic of the partition. */
+class InputTopicTarget implements FetchTarget {
+  readonly topic: string;
+  readonly topicId: string | null;
+  readonly partition: number;
+  readonly #owned: OwnedKafkaPartition;
+  readonly #options: OwnedKafkaPartitionOptions;
+  #position: number;
+  /** Null before the first fetch. */
+  lag: number | null = null;
+
+  constructor(
+    owned: OwnedKafkaPartition,
+    options: OwnedKafkaPartitionOptions,
+    { topic, position, topicId }: InputStart,
+  ) {
+    this.topic = topic;
+    this.topicId = topicId;
+    this.partition = options.partition;
+    this.#owned = owned;
+    this.#options = options;
+    this.#position = position;
+  }
+
+  get wanted(): number | null {
+    return this.#owned.isFull ? null : this.#position;
+  }
+
+  take({ records, nextOffset, highWatermark }: FetchedRecords): void {
+    // A fetch with only aborted records becomes an empty batch, so that its offsets are committed and not counted as
+    // lag.
+    const isFurther = nextOffset > this.#position;
+    this.#position = nextOffset;
+    this.lag = Math.max(0, highWatermark - nextOffset);
+    if (isFurther) this.#owned.queue({ topic: this.topic, records, nextOffset });
+  }
+
+  replaced(): void {
+    this.#reopen(`topic ${this.topic} was deleted or recreated`);
+  }
+
+  outOfRange(range: OffsetRange): void {
+    if (this.#position > range.end) {
+      this.#reopen(`topic ${this.topic} ends at ${range.end}, before the position ${this.#position}`);
+      return;
+    }
+    const opened = { position: this.#position, isSameTopic: true };
+    this.#position = resumePosition(this, opened, range, this.#options.onGap);
+  }
+
+  fail(error: unknown): void {
+    this.#options.onFailure(readFailure(this.topic, error));
+  }
+
+  #reopen(reason: string): void {
+    this.#options.onFailure(new InputReplacedError(reason));
+  }
 }
 
 export class OwnedKafkaPartition implements OwnedPartition {
@@ -33,12 +123,13 @@ export class OwnedKafkaPartition implements OwnedPartition {
   readonly lost: AbortSignal;
   readonly #options: OwnedKafkaPartitionOptions;
   readonly #queue: Fetched[] = [];
-  readonly #positionByTopic = new Map<string, number>();
-  readonly #lagByTopic = new Map<string, number>();
-  /** Fires when reading ends: the partition is lost, or the member drains. */
-  readonly #over = new AbortController();
+  readonly #targets: InputTopicTarget[] = [];
+  /** Fires when reading ends: the partition is lost or the member drains. */
+  readonly #readingEnded = new AbortController();
   #queuedRecords = 0;
-  #hasBegun = false;
+  #queuedBytes = 0;
+  #isPaused = false;
+  #hasStarted = false;
   #wake: (() => void) | undefined;
 
   constructor(options: OwnedKafkaPartitionOptions) {
@@ -48,68 +139,71 @@ export class OwnedKafkaPartition implements OwnedPartition {
     this.lost.addEventListener("abort", () => this.drain());
   }
 
-  /** Whether the lane has come as far as reading its input. */
-  get hasBegun(): boolean {
-    return this.#hasBegun;
+  /** Whether the handler has started to read its input. */
+  get hasStarted(): boolean {
+    return this.#hasStarted;
   }
 
+  /** Whether fetching pauses: from when the queue is full until it is half empty. */
   get isFull(): boolean {
-    return this.#queuedRecords >= QUEUED_BATCHES * this.#options.maxBatchRecords;
+    return this.#isPaused || this.#readingEnded.signal.aborted;
   }
 
-  /** Records fetched or known to the broker that no batch has taken yet. */
-  get lag(): number {
+  /** Records, queued or still at the broker, that no batch contains yet; null until every input has been fetched. */
+  get lag(): number | null {
     let lag = this.#queuedRecords;
-    for (const topicLag of this.#lagByTopic.values()) lag += topicLag;
-    return lag;
-  }
-
-  /** The next offset to fetch, by topic. */
-  get positions(): ReadonlyMap<string, number> {
-    return this.#positionByTopic;
-  }
-
-  place(topic: string, offset: number): void {
-    this.#positionByTopic.set(topic, offset);
-  }
-
-  /** Takes over what kafkajs fetched. After a rejoin it may repeat what is queued already. */
-  accept(batch: KafkaBatch): void {
-    const position = this.#positionByTopic.get(batch.topic) ?? 0;
-    const records: StoredRecord[] = [];
-    for (const message of batch.messages) {
-      const offset = Number(message.offset);
-      if (offset < position) continue;
-      records.push({
-        offset,
-        timestampMs: Number(message.timestamp),
-        key: message.key,
-        value: message.value,
-        headers: (message.headers ?? {}) as Record<string, Buffer>,
-      });
+    for (const target of this.#targets) {
+      if (target.lag === null) return null;
+      lag += target.lag;
     }
-    const nextOffset = Math.max(position, Number(batch.lastOffset()) + 1);
-    this.#positionByTopic.set(batch.topic, nextOffset);
-    this.#lagByTopic.set(batch.topic, Math.max(0, Number(batch.highWatermark) - nextOffset));
-    if (records.length === 0) return;
-    this.#queue.push({ topic: batch.topic, records, nextOffset });
-    this.#queuedRecords += records.length;
+    return this.#targets.length === 0 ? null : lag;
+  }
+
+  get targets(): readonly FetchTarget[] {
+    return this.#targets;
+  }
+
+  addInput(topic: string, position: number, topicId: string | null = null): void {
+    this.#targets.push(new InputTopicTarget(this, this.#options, { topic, position, topicId }));
+  }
+
+  queue(fetched: Fetched): void {
+    this.#queue.push(fetched);
+    this.#queuedRecords += fetched.records.length;
+    for (const record of fetched.records) this.#queuedBytes += bytesOf(record);
+    if (this.#isOver(1)) this.#isPaused = true;
     this.#wake?.();
   }
 
   async *restore(topic: string): AsyncGenerator<readonly StoredRecord[]> {
-    yield* this.#options.reads.restore(topic, this.partition, this.lost);
-    if (this.lost.aborted)
-      throw new PartitionLostError(this.partition, "it was revoked while being restored");
+    const why = "it was revoked while being restored";
+    const records = this.#options.reads.restore(topic, this.partition, this.lost);
+    try {
+      yield* this.#withoutPositions(topic, records);
+    } catch (error) {
+      if (this.lost.aborted) throw new PartitionLostError(this.partition, why, error);
+      throw error;
+    }
+    if (this.lost.aborted) throw new PartitionLostError(this.partition, why);
   }
 
   tail(topic: string, fromOffset: number): AsyncIterable<readonly StoredRecord[]> {
-    return this.#options.reads.tail(topic, this.partition, fromOffset, this.#over.signal);
+    const records = this.#options.reads.tail(topic, this.partition, fromOffset, this.#readingEnded.signal);
+    return this.#withoutPositions(topic, records);
+  }
+
+  async *#withoutPositions(
+    topic: string,
+    batches: AsyncIterable<readonly StoredRecord[]>,
+  ): AsyncGenerator<readonly StoredRecord[]> {
+    const isVisible = ({ key }: StoredRecord) => key?.equals(positionsKey) !== true;
+    const hasPositions = topic === this.#options.positionsTopic;
+    for await (const records of batches) yield hasPositions ? records.filter(isVisible) : records;
   }
 
   async *batches(): AsyncGenerator<StoredBatch> {
-    this.#hasBegun = true;
-    while (!this.#over.signal.aborted) {
+    this.#hasStarted = true;
+    while (!this.#readingEnded.signal.aborted) {
       const batch = this.#take();
       if (batch !== undefined) {
         yield batch;
@@ -132,41 +226,173 @@ export class OwnedKafkaPartition implements OwnedPartition {
     await this.#options.transactor.write(records);
   }
 
-  /** Ends `batches()` and `tail()`; what is queued but not taken stays uncommitted, for the next owner. */
+  /** Ends `batches()` and `tail()`. Queued input stays uncommitted for the next owner. */
   drain(): void {
-    this.#over.abort();
+    this.#readingEnded.abort();
     this.#wake?.();
   }
 
-  /** The next run of one topic: several small fetches together, or a piece of a large one. */
-  #take(): StoredBatch | undefined {
+  #isOver(share: number): boolean {
     const { maxBatchRecords } = this.#options;
+    return (
+      this.#queuedRecords >= share * QUEUED_BATCHES * maxBatchRecords ||
+      this.#queuedBytes >= share * QUEUED_BYTES
+    );
+  }
+
+  /** The next records of one topic: several small fetches combined, or part of a large one. */
+  #take(): StoredBatch | undefined {
     const first = this.#queue[0];
     if (first === undefined) return undefined;
     const { topic } = first;
-    const wasFull = this.#queuedRecords > (QUEUED_BATCHES / 2) * maxBatchRecords;
-    const records: StoredRecord[] = [];
+    const taken: StoredRecord[] = [];
+    let bytes = 0;
     let nextOffset = 0;
-    for (
-      let head: Fetched | undefined = first;
-      head !== undefined && head.topic === topic;
-      head = this.#queue[0]
-    ) {
-      const room = maxBatchRecords - records.length;
-      if (room === 0) break;
-      if (head.records.length <= room) {
-        for (const record of head.records) records.push(record);
-        nextOffset = head.nextOffset;
-        this.#queue.shift();
+    for (let head: Fetched | undefined = first; head?.topic === topic; head = this.#queue[0]) {
+      const count = this.#countThatFits(head.records, taken.length, bytes);
+      for (let i = 0; i < count; i++) {
+        const record = head.records[i] as StoredRecord;
+        bytes += bytesOf(record);
+        taken.push(record);
+      }
+      if (count < head.records.length) {
+        if (count > 0) nextOffset = (taken.at(-1)?.offset ?? 0) + 1;
+        this.#queue[0] = { ...head, records: head.records.slice(count) };
+        break;
+      }
+      nextOffset = head.nextOffset;
+      this.#queue.shift();
+    }
+    this.#queuedRecords -= taken.length;
+    this.#queuedBytes -= bytes;
+    if (this.#isPaused && !this.#isOver(0.5)) {
+      this.#isPaused = false;
+      this.#options.resume();
+    }
+    return { topic, partition: this.partition, records: taken, nextOffset };
+  }
+
+  #countThatFits(records: readonly StoredRecord[], already: number, bytesBefore: number): number {
+    const room = Math.min(records.length, this.#options.maxBatchRecords - already);
+    let bytes = bytesBefore;
+    for (let i = 0; i < room; i++) {
+      bytes += bytesOf(records[i] as StoredRecord);
+      if (bytes > BATCH_BYTES && already + i > 0) return i;
+    }
+    return room;
+  }
+}
+
+function bytesOf({ key, value, headers }: StoredRecord): number {
+  let bytes = OBJECT_BYTES + (key?.length ?? 0) + (value?.length ?? 0);
+  for (const header of headers) bytes += OBJECT_BYTES + header.key.length + (header.value?.length ?? 0);
+  return bytes;
+}
+
+/** How often the end of an input is checked before its last records count as lost: for about half a minute. */
+const END_CHECKS = 12;
+
+export interface KafkaOwnershipOptions
+  extends Pick<OwnedKafkaPartitionOptions, "partition" | "reads" | "resume" | "onGap"> {
+  /** The input topics that have a partition with this number. */
+  readonly topics: readonly string[];
+  readonly subscription: Subscription;
+  readonly handler: PartitionHandler;
+  /** Our previous ownership of the same partition, if it is still closing. */
+  readonly previous: Promise<void> | undefined;
+  transactor(lost: AbortSignal): Transactor;
+  /** The offsets where a partition of an input starts and ends. Waits for brokers that do not answer. */
+  findRange(topic: string, partition: number, signal: AbortSignal): Promise<OffsetRange>;
+  /** Called when the positions are known and fetching may start. */
+  startFetching(): void;
+  onError(error: unknown): Promise<void>;
+}
+
+export class KafkaOwnership {
+  readonly owned: OwnedKafkaPartition;
+  readonly topics: readonly string[];
+  /** Resolves when the handler has returned and the producer is closed. Never rejects. */
+  readonly closed: Promise<void>;
+  readonly adopted: AdoptedPosition[] = [];
+  readonly #options: KafkaOwnershipOptions;
+  readonly #abort = new AbortController();
+  readonly #transactor: Transactor;
+  #isReading = false;
+
+  constructor(options: KafkaOwnershipOptions) {
+    const { topics, subscription, onError } = options;
+    this.#options = options;
+    this.topics = topics;
+    this.#transactor = options.transactor(this.#abort.signal);
+    this.owned = new OwnedKafkaPartition({
+      ...options,
+      maxBatchRecords: subscription.maxBatchRecords,
+      positionsTopic: subscription.positionsTopic,
+      transactor: this.#transactor,
+      lost: this.#abort.signal,
+      onFailure: (error) => {
+        onError(error);
+      },
+    });
+    this.closed = this.#run();
+  }
+
+  /** Whether the positions are known and the handler runs. */
+  get isReading(): boolean {
+    return this.#isReading;
+  }
+
+  lose(): void {
+    this.#abort.abort();
+  }
+
+  async #run(): Promise<void> {
+    const { previous, handler, startFetching, onError } = this.#options;
+    try {
+      await previous;
+      await this.#findPositions();
+      if (this.#abort.signal.aborted) return;
+      this.#isReading = true;
+      startFetching();
+      await handler(this.owned);
+    } catch (error) {
+      await onError(error);
+    } finally {
+      await this.#transactor.close();
+    }
+  }
+
+  async #findPositions(): Promise<void> {
+    const { partition, subscription, onGap } = this.#options;
+    for (const [topic, opened] of await this.#transactor.open(this.topics)) {
+      const { position, topicId, isRecreated, isSameTopic, onlyIn } = opened;
+      const range = await this.#findRange(topic, isSameTopic ? position : null);
+      if (isRecreated) onGap({ topic, partition, kind: "recreated", position: null, resumedAt: range.first });
+      if (position === null) {
+        // A recreated topic is read from its start.
+        const start = subscription.start === "earliest" || isRecreated ? range.first : range.end;
+        // Committed at once, so that a crash before the first batch does not move the start.
+        await this.#transactor.commit({ records: [], topic, nextOffset: start });
+        this.owned.addInput(topic, start, topicId);
       } else {
-        for (let i = 0; i < room; i++) records.push(head.records[i] as StoredRecord);
-        nextOffset = (records.at(-1)?.offset ?? 0) + 1;
-        this.#queue[0] = { ...head, records: head.records.slice(room) };
+        const nextOffset = resumePosition({ topic, partition }, { position, isSameTopic }, range, onGap);
+        if (onlyIn) this.adopted.push({ topic, position, onlyIn });
+        // Without new input, the next commit may be far away. The next owner must find what we found.
+        if (onlyIn || nextOffset !== position)
+          await this.#transactor.commit({ records: [], topic, nextOffset });
+        this.owned.addInput(topic, nextOffset, topicId);
       }
     }
-    this.#queuedRecords -= records.length;
-    const isRoomy = this.#queuedRecords <= (QUEUED_BATCHES / 2) * maxBatchRecords;
-    if (wasFull && isRoomy) this.#options.resume();
-    return { topic, partition: this.partition, records, nextOffset };
+  }
+
+  /** Records that were read must exist. A broker that has fallen behind may not have them yet, so it gets time. */
+  async #findRange(topic: string, reached: number | null): Promise<OffsetRange> {
+    const { partition, findRange } = this.#options;
+    const { signal } = this.#abort;
+    for (let check = 0; ; check++) {
+      const range = await findRange(topic, partition, signal);
+      if (reached === null || reached <= range.end || check === END_CHECKS || signal.aborted) return range;
+      await backoff(check, signal);
+    }
   }
 }

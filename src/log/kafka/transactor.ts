@@ -1,201 +1,236 @@
-// The transactional producer of one input partition. kafkajs speaks no KIP-447, so the only thing that can
-// fence a zombie is the producer epoch, and that takes one transactional id per input partition.
+// The transactions of one owned partition: takes ownership, knows the positions, commits, and retries. A session
+// (`transaction-session.ts`) sends the requests, each of them once.
 //
-// A commit whose answer was lost is neither repeated blindly nor given up: a new epoch settles what was
-// open, and the committed position then tells whether it had gone through.
+// Any answer other than success, or no answer, discards the session. A new producer epoch then ends whatever
+// transaction was open and refuses every request still in flight. The newest positions record shows whether the
+// commit took effect; if not, the commit is made again.
 
-import type { Kafka, Producer } from "kafkajs";
 import type { Outgoing } from "../../domain.ts";
 import { ForecastnetError, PartitionLostError } from "../../runtime/errors.ts";
 import { backoff } from "../../runtime/waiting.ts";
 import type { Commit } from "../log.ts";
-import { isFenced, isPassing, isTooLarge, reasonOf } from "./kafka-errors.ts";
-import { cutRequests, type FindTopic, largestRecordError } from "./produce-requests.ts";
-import { logFailure, type NeededRights, reasonWithRights, rightOnTopics } from "./rights.ts";
+import {
+  isFenced,
+  isRetriable,
+  isTooLarge,
+  logFailure,
+  type NeededRights,
+  reasonOf,
+  reasonWithRights,
+  rightOnTopics,
+} from "./kafka-errors.ts";
+import {
+  contradictionError,
+  fetchPositions,
+  type OpenedTopic,
+  openedTopics,
+  type PositionRule,
+  type PositionSources,
+  reconcile,
+  recreatedTopics,
+  type StoredPositions,
+  toPositionsRecord,
+} from "./positions.ts";
+import { largestRecordError } from "./producer.ts";
+import { type SessionOptions, TransactionSession } from "./transaction-session.ts";
 
-export interface TransactionSettings {
-  /** The broker aborts one that is open for longer. */
-  readonly timeoutMs: number;
-  /** Hears how each one ended. */
-  readonly onEnd: (outcome: "committed" | "aborted") => void;
-}
+/** How often contradicting positions are checked again before they are reported: a coordinator may still be loading. */
+const CHECKS_BEFORE_REPORT = 4;
 
-export interface TransactorOptions {
-  readonly kafka: Kafka;
-  readonly group: string;
-  readonly partition: number;
-  readonly transactions: TransactionSettings;
-  readonly lost: AbortSignal;
-  readonly findTopic: FindTopic;
-  /** Where the group stands in this partition of a topic; null when it never committed. */
-  committed(topic: string): Promise<number | null>;
-  /** Resolves once the group has confirmed, after the call, that this member is still one of it. */
+export interface TransactorOptions extends Omit<SessionOptions, "previous"> {
+  /** The compacted topic that holds the positions record. */
+  readonly positionsTopic: string;
+  readonly positionRule: PositionRule;
+  /** Reads the newest committed positions record of the partition. */
+  readPositions(): Promise<StoredPositions | null>;
+  /** Resolves when the group has confirmed this member after the call. */
   confirmMembership(): Promise<void>;
   onTrouble(reason: string): void;
+  /** Called after every check until the positions agree, and then with null. */
+  onContradiction(contradiction: ForecastnetError | null): void;
 }
 
 export class Transactor {
   readonly #options: TransactorOptions;
-  readonly #positionByTopic = new Map<string, number | null>();
-  #producer: Producer | undefined;
+  #session: TransactionSession | null = null;
+  /** The positions of the last commit. */
+  #stored: StoredPositions | null = null;
+  /** Prefix of this owner's commit ids. Unique, because an epoch is assigned only once. */
+  #owner = "";
+  #commits = 0;
+  readonly #previous: SessionOptions["previous"] = { outcome: null };
 
   constructor(options: TransactorOptions) {
     this.#options = options;
   }
 
-  /**
-   * Takes the partition over and tells where each topic stands. The order matters: a position read before
-   * the earlier owner was fenced may still move.
-   */
-  async open(topics: readonly string[]): Promise<ReadonlyMap<string, number | null>> {
-    await this.persist("could not be fenced", () => this.#fence());
-    for (const topic of topics) {
-      const position = await this.persist("could not read its position", () =>
-        this.#options.committed(topic),
-      );
-      this.#positionByTopic.set(topic, position);
+  /** Takes over the partition and returns the position of each topic. */
+  async open(topics: readonly string[]): Promise<ReadonlyMap<string, OpenedTopic>> {
+    const { positionRule, onContradiction } = this.#options;
+    for (let check = 0; ; check++) {
+      const taken = await this.#retry("could not be opened", () => this.#takeOver(topics));
+      const { stored, group, topicIdByTopic, stateTopicId } = taken;
+      const recreated = recreatedTopics(stored, topicIdByTopic, stateTopicId);
+      const lasting = topics.filter((topic) => !recreated.has(topic));
+      const found = reconcile(lasting, stored?.positionByTopic ?? null, group, positionRule);
+      if (found.contradictions.length === 0) {
+        onContradiction(null);
+        const { producerId, epoch } = this.#openSession().identity;
+        this.#owner = `${producerId}-${epoch}`;
+        const known = [...found.positionByTopic].filter(
+          (entry): entry is [string, number] => entry[1] !== null,
+        );
+        this.#stored = {
+          commitId: stored?.commitId ?? "",
+          positionByTopic: new Map(known),
+          topicIdByTopic,
+          stateTopicId,
+        };
+        return openedTopics(topics, taken, found, recreated);
+      }
+      if (check >= CHECKS_BEFORE_REPORT)
+        onContradiction(contradictionError(found.contradictions, this.#options));
+      await backoff(check, this.#options.lost);
     }
-    return this.#positionByTopic;
   }
 
-  async commit(commit: Commit): Promise<void> {
-    try {
-      await this.#transact(commit.records, commit);
-    } catch (error) {
-      await this.#recover(commit, error);
-    }
-    this.#positionByTopic.set(commit.topic, commit.nextOffset);
+  /** Writes the records and moves the position in one transaction, exactly once. */
+  commit(commit: Commit): Promise<void> {
+    return this.#commit(commit.records, commit);
   }
 
-  /** Moves no position, so that a lost answer leaves open what became of it: then it is written again. */
-  async write(records: readonly Outgoing[]): Promise<void> {
-    try {
-      await this.#transact(records, null);
-    } catch (error) {
-      await this.#recover({ records }, error);
-    }
+  /** Writes the records in one transaction, exactly once, and moves no position. */
+  write(records: readonly Outgoing[]): Promise<void> {
+    return this.#commit(records, null);
   }
 
   async close(): Promise<void> {
-    const producer = this.#producer;
-    this.#producer = undefined;
-    // What a closing connection has to say changes nothing: the transaction's fate is decided by now.
-    await producer?.disconnect().catch((error: unknown) => this.#options.onTrouble(reasonOf(error)));
+    const session = this.#session;
+    this.#session = null;
+    // An error while closing changes nothing, because no transaction depends on this connection any more.
+    await session?.close().catch((error: unknown) => this.#options.onTrouble(reasonOf(error)));
   }
 
-  async #recover(commit: Commit | Pick<Commit, "records">, firstError: unknown): Promise<void> {
-    const { lost, confirmMembership, onTrouble, transactions } = this.#options;
-    const move = "topic" in commit ? commit : null;
-    let error = firstError;
+  async #commit(records: readonly Outgoing[], move: Commit | null): Promise<void> {
+    const { transactions, lost, onTrouble } = this.#options;
+    const next = this.#nextPositions(move);
     for (let attempt = 0; ; attempt++) {
-      transactions.onEnd("aborted");
-      if (error instanceof ForecastnetError && !error.retryable) throw error;
-      if (isFenced(error))
-        throw new PartitionLostError(this.#options.partition, "its producer was fenced", error);
-      if (isTooLarge(error)) throw await largestRecordError(commit.records, this.#options.findTopic, error);
-      if (!isPassing(error)) throw this.#failure("could not commit", error, commit.records);
-      onTrouble(reasonOf(error));
-      await backoff(attempt, lost);
       try {
-        // A member the group has dropped must not fence its successor.
-        await confirmMembership();
-        await this.#fence();
-        if (move !== null && (await this.#hasMoved(move))) return;
-        await this.#transact(commit.records, move);
-        return;
-      } catch (next) {
+        if (this.#session !== null || !(await this.#resume(next.commitId)))
+          await this.#transact(records, next, move);
+        break;
+      } catch (error) {
+        transactions.onEnd("aborted");
+        await this.close();
         if (lost.aborted) throw this.#lostError();
-        error = next;
+        await this.#throwUnlessRetriable(error, [...records, this.#recordOf(next)]);
+        onTrouble(reasonOf(error));
+        await backoff(attempt, lost);
       }
     }
+    this.#stored = next;
+    transactions.onEnd("committed");
   }
 
-  /** Whether the commit went through after all. */
-  async #hasMoved({ topic, nextOffset }: Commit): Promise<boolean> {
-    const before = this.#positionByTopic.get(topic) ?? null;
-    const position = await this.#options.committed(topic);
-    // Nobody moves it back: a coordinator that has just come up does not know our last commit yet.
-    if (before !== null && (position === null || position < before))
-      throw Object.assign(new Error(`the position of ${topic} is not known yet`), { retriable: true });
-    if (position !== before && position !== nextOffset)
-      throw this.#lostError(`its position moved to ${position}`);
-    // A commit that leaves the position where it is cannot be told by it, and is made again.
-    return position !== before;
+  #nextPositions(move: Commit | null): StoredPositions {
+    if (this.#stored === null) throw new Error("open() comes before the first commit");
+    const positionByTopic = new Map(this.#stored.positionByTopic);
+    if (move !== null) positionByTopic.set(move.topic, move.nextOffset);
+    return { ...this.#stored, commitId: `${this.#owner}-${this.#commits++}`, positionByTopic };
   }
 
-  async #transact(records: readonly Outgoing[], move: Commit | null): Promise<void> {
+  #recordOf(positions: StoredPositions): Outgoing {
+    const { positionsTopic, partition } = this.#options;
+    return toPositionsRecord(positions, positionsTopic, partition);
+  }
+
+  /** Takes a new epoch after a failure. Returns true if the commit turns out to have taken effect. */
+  async #resume(commitId: string): Promise<boolean> {
+    await this.#fenceAsMember();
+    const newest = (await this.#options.readPositions())?.commitId ?? "";
+    if (newest === commitId) return true;
+    if (newest !== this.#stored?.commitId) throw this.#lostError("another owner has committed");
+    return false;
+  }
+
+  async #transact(records: readonly Outgoing[], next: StoredPositions, move: Commit | null): Promise<void> {
     if (this.#options.lost.aborted) throw this.#lostError();
-    if (this.#producer === undefined) throw new Error("open() comes before the first commit");
-    const requests = await cutRequests(records, this.#options.findTopic);
-    const transaction = await this.#producer.transaction();
-    // Records before offsets: the reverse order runs into CONCURRENT_TRANSACTIONS.
-    for (const topicMessages of requests) await transaction.sendBatch({ topicMessages, acks: -1 });
-    if (move !== null) {
-      const { group: consumerGroupId, partition } = this.#options;
-      const partitions = [{ partition, offset: String(move.nextOffset) }];
-      await transaction.sendOffsets({ consumerGroupId, topics: [{ topic: move.topic, partitions }] });
-    }
-    await transaction.commit();
-    this.#options.transactions.onEnd("committed");
+    const isCommitted = await this.#openSession().transact([...records, this.#recordOf(next)], move);
+    if (!isCommitted) throw this.#lostError();
   }
 
-  /**
-   * A new producer epoch ends an earlier owner's open transaction and fails its later ones. Only an (empty)
-   * transaction brings that about; connecting alone does not.
-   */
+  #openSession(): TransactionSession {
+    if (this.#session === null) throw new Error("the transaction's session is closed");
+    return this.#session;
+  }
+
+  /** A member that the group has dropped must not fence its successor. */
+  async #fenceAsMember(): Promise<void> {
+    const { lost, confirmMembership } = this.#options;
+    await confirmMembership();
+    if (lost.aborted) throw this.#lostError();
+    await this.#fence();
+  }
+
+  /** A new epoch ends an earlier owner's open transaction and refuses its later requests. */
   async #fence(): Promise<void> {
     await this.close();
-    const { kafka, group, partition, transactions } = this.#options;
-    const producer = kafka.producer({
-      // Stable across restarts: readers of committed data would otherwise wait for a dead id's time-out.
-      transactionalId: `${group}-${partition}`,
-      idempotent: true,
-      maxInFlightRequests: 1,
-      transactionTimeout: transactions.timeoutMs,
-      createPartitioner:
-        () =>
-        ({ message }) =>
-          message.partition ?? 0,
-      // kafkajs waits 300 ms by default before its first retry, which back-to-back transactions run into.
-      retry: { initialRetryTime: 10, retries: 8 },
-    });
-    this.#producer = producer;
-    await producer.connect();
-    const transaction = await producer.transaction();
-    await transaction.abort();
+    this.#session = await TransactionSession.open({ ...this.#options, previous: this.#previous });
   }
 
-  /** Tries again whatever passes, for as long as the partition is ours. */
-  async persist<T>(complaint: string, act: () => Promise<T>): Promise<T> {
+  /** Fences first, because an earlier owner could still move the positions. */
+  async #takeOver(topics: readonly string[]): Promise<PositionSources> {
+    await this.#fence();
+    return fetchPositions(this.#openSession().link, topics, this.#options);
+  }
+
+  /** Throws if a new epoch cannot help. A fence does not prove another owner: a timed-out transaction looks the same. */
+  async #throwUnlessRetriable(error: unknown, records: readonly Outgoing[]): Promise<void> {
+    if (error instanceof PartitionLostError) throw error;
+    if (isRetriable(error) || isFenced(error)) return;
+    // Ends the transaction, because subscribers would otherwise wait behind it until it times out. A later commit
+    // takes a new epoch and first checks whether this one took effect after all.
+    await this.#fenceAsMember().catch((failure: unknown) => this.#options.onTrouble(reasonOf(failure)));
+    await this.close();
+    if (this.#options.lost.aborted) throw this.#lostError();
+    if (error instanceof ForecastnetError) throw error;
+    if (isTooLarge(error)) throw await largestRecordError(records, this.#options.findTopic, error);
+    const topics = records.map(({ topic }) => topic);
+    throw this.#failure("could not commit", error, topics);
+  }
+
+  /** Retries for as long as the partition is ours. */
+  async #retry<T>(failure: string, act: () => Promise<T>): Promise<T> {
     const { lost, onTrouble } = this.#options;
     for (let attempt = 0; !lost.aborted; attempt++) {
       try {
-        return await act();
+        const result = await act();
+        if (!lost.aborted) return result;
       } catch (error) {
-        // Two owners that open at the same moment fence each other; the group decides who stays.
-        if (!isPassing(error) && !isFenced(error)) throw this.#failure(complaint, error);
-        onTrouble(reasonWithRights(error, this.#neededRights([])));
+        await this.close();
+        if (lost.aborted) break;
+        // Two owners that open at the same time fence each other. The group decides which one stays.
+        if (!isRetriable(error) && !isFenced(error))
+          throw this.#failure(failure, error, this.#options.outputs);
+        onTrouble(reasonWithRights(error, this.#neededRights(this.#options.outputs)));
         await backoff(attempt, lost);
       }
     }
     throw this.#lostError();
   }
 
-  #neededRights(records: readonly Outgoing[]): NeededRights {
+  #neededRights(topics: readonly string[]): NeededRights {
     const { group } = this.#options;
     return {
       group: `Read on group ${group}`,
-      transactionalId: `Write on transactional ids that begin with ${group}-`,
-      topic: rightOnTopics(
-        "Write",
-        records.map(({ topic }) => topic),
-      ),
+      transactionalId: `Write on transactional ids that start with ${group}-`,
+      topic: rightOnTopics("Write", topics),
     };
   }
 
-  #failure(what: string, cause: unknown, records: readonly Outgoing[] = []): ForecastnetError {
+  #failure(what: string, cause: unknown, topics: readonly string[]): ForecastnetError {
     const { partition } = this.#options;
-    const reason = reasonWithRights(cause, this.#neededRights(records));
+    const reason = reasonWithRights(cause, this.#neededRights(topics));
     return logFailure(`partition ${partition} ${what}: ${reason}`, cause, { partition });
   }
 

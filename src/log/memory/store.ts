@@ -1,35 +1,37 @@
-// What the embedded log holds: topics, their records, and whether the log answers at all. Writes are all or
-// nothing: everything is checked before the first record is stored, and storing cannot fail.
-import type { Outgoing } from "../../domain.ts";
+// The contents of the embedded log: topics, their partitions, and whether the log answers at all. Writes are all or
+// nothing: every record is checked before the first one is stored, and storing cannot fail.
+
+import type { Header, Outgoing } from "../../domain.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { ForecastnetError } from "../../runtime/errors.ts";
-import type { TopicFacts, TopicSpec } from "../log.ts";
-import { MemoryPartition } from "./partition.ts";
-import { Pulse } from "./pulse.ts";
+import type { LogRecord, StoredBatch, StoredRecord, TopicFacts, TopicSpec } from "../log.ts";
 
-/** A broker's own default for max.message.bytes. */
+/** The default of a broker. */
 const defaultMaxMessageBytes = 1_048_588;
-const noHeaders: Readonly<Record<string, Buffer>> = Object.freeze({});
+const noHeaders: readonly Header[] = Object.freeze([]);
+/** There is one copy in memory, but checks of the replication should pass. */
+const replicationFactor = 3;
+const defaultMinInsyncReplicas = 2;
 
 /** A failure to inject into one commit. */
 export interface CommitFault {
-  /** Whether the commit fails before it takes effect or after. */
+  /** Whether the commit fails before or after it takes effect. */
   readonly when: "before" | "after";
-  /** The log tries again by itself, or the owner finds itself fenced. */
+  /** "retry": the log retries by itself. "fence": the owner loses the partition. */
   readonly effect: "retry" | "fence";
 }
 
 interface MemoryTopic {
-  readonly facts: TopicFacts;
-  readonly partitions: readonly MemoryPartition[];
+  facts: TopicFacts;
+  readonly partitions: MemoryPartition[];
 }
 
 export class MemoryStore {
-  /** Beats whenever a waiting reader, writer or lane may have something to do. */
-  readonly pulse = new Pulse();
+  /** Notified whenever a waiting reader or writer may have something to do. */
+  readonly changed = new Condition();
   /** Null while the log answers; otherwise why it does not. */
   outage: string | null = null;
-  /** Met by the next commits, one each, whoever makes them. */
+  /** Injected into the next commits, one each, of any owner. */
   readonly commitFaults: CommitFault[] = [];
   readonly #topicByName = new Map<string, MemoryTopic>();
   readonly #clock: Clock;
@@ -40,15 +42,33 @@ export class MemoryStore {
     this.#retainRecords = retainRecords;
   }
 
-  /** A topic that exists stays as it is, whatever the spec says. */
+  /** Leaves an existing topic unchanged. */
   createTopic({ topic, partitions, compacted, settings }: TopicSpec): void {
     if (this.#topicByName.has(topic)) return;
+    const cleanupPolicy = settings?.["cleanup.policy"] ?? (compacted ? "compact" : "delete");
     const maxMessageBytes = Number(settings?.["max.message.bytes"] ?? defaultMaxMessageBytes);
-    const options = { compacted, retainRecords: this.#retainRecords };
+    const minInsyncReplicas = Number(settings?.["min.insync.replicas"] ?? defaultMinInsyncReplicas);
     this.#topicByName.set(topic, {
-      facts: { topic, partitions, compacted, maxMessageBytes },
-      partitions: Array.from({ length: partitions }, () => new MemoryPartition(options)),
+      facts: {
+        topic,
+        partitions: 0,
+        compacted: cleanupPolicy.includes("compact"),
+        cleanupPolicy,
+        maxMessageBytes,
+        replicationFactor,
+        minInsyncReplicas,
+      },
+      partitions: [],
     });
+    this.addPartitions(topic, partitions);
+  }
+
+  addPartitions(topic: string, count: number): void {
+    const found = this.#topic(topic);
+    const { compacted } = found.facts;
+    const options = { compacted, retainRecords: this.#retainRecords };
+    while (found.partitions.length < count) found.partitions.push(new MemoryPartition(options));
+    found.facts = { ...found.facts, partitions: found.partitions.length };
   }
 
   has(topic: string): boolean {
@@ -74,9 +94,9 @@ export class MemoryStore {
     for (const record of records) this.#check(record);
     const nowMs = this.#clock.nowMs();
     for (const { topic, partition, key, value, headers } of records) {
-      this.partition(topic, partition).append({ key, value, headers: asBuffers(headers) }, nowMs);
+      this.partition(topic, partition).append({ key, value, headers: headers ?? noHeaders }, nowMs);
     }
-    this.pulse.beat();
+    this.changed.notifyAll();
   }
 
   #topic(topic: string): MemoryTopic {
@@ -109,17 +129,148 @@ export class MemoryStore {
 
 function sizeOf({ key, value, headers = noHeaders }: Outgoing): number {
   let bytes = (key?.length ?? 0) + (value?.length ?? 0);
-  for (const [name, text] of Object.entries(headers)) {
-    bytes += Buffer.byteLength(name) + Buffer.byteLength(text);
-  }
+  for (const header of headers) bytes += Buffer.byteLength(header.key) + (header.value?.length ?? 0);
   return bytes;
 }
 
-function asBuffers(headers: Outgoing["headers"]): Readonly<Record<string, Buffer>> {
-  if (headers === undefined) return noHeaders;
-  const buffers: Record<string, Buffer> = {};
-  for (const [name, text] of Object.entries(headers)) {
-    buffers[name] = typeof text === "string" ? Buffer.from(text) : text;
+/** A partition compacts when it has twice as many records as after the last compaction, plus this many. */
+const compactionSlack = 64;
+
+/**
+ * One partition of one topic: committed records in offset order. Bounds its memory by compaction or by a record count.
+ * Offsets never change, so a reader continues at the next record that still exists.
+ */
+export class MemoryPartition {
+  readonly #retainRecords: number;
+  /** Offset of the newest record of each key; only in a compacted partition. */
+  readonly #newestByKey: Map<string, number> | undefined;
+  #records: StoredRecord[] = [];
+  #endOffset = 0;
+  #compactedTo = 0;
+  #compactAtLength = compactionSlack;
+
+  constructor(options: { readonly compacted: boolean; readonly retainRecords: number }) {
+    this.#retainRecords = options.compacted ? Number.POSITIVE_INFINITY : options.retainRecords;
+    this.#newestByKey = options.compacted ? new Map() : undefined;
   }
-  return buffers;
+
+  get endOffset(): number {
+    return this.#endOffset;
+  }
+
+  append(record: LogRecord, timestampMs: number): void {
+    const offset = this.#endOffset++;
+    const { key, value, headers } = record; // a spread is measurably slower here
+    this.#records.push({ key, value, headers, offset, timestampMs });
+    if (this.#newestByKey !== undefined) {
+      this.#newestByKey.set(keyOf(record), offset);
+      if (this.#records.length > this.#compactAtLength) this.#compact(this.#newestByKey);
+    } else if (this.#records.length > this.#retainRecords * 1.25) {
+      // Only when a quarter too long, so that the array is not moved for each record.
+      this.#records.splice(0, this.#records.length - this.#retainRecords);
+    }
+  }
+
+  /** At most `max` records, starting with the first one at or after `offset`. */
+  read(offset: number, max: number): readonly StoredRecord[] {
+    const start = this.#indexOf(offset);
+    return this.#records.slice(start, start + max);
+  }
+
+  /** Number of records at or after `offset`. */
+  countFrom(offset: number): number {
+    return this.#records.length - this.#indexOf(offset);
+  }
+
+  #compact(newestByKey: Map<string, number>): void {
+    this.#records = this.#records.filter((record) => {
+      const key = keyOf(record);
+      if (newestByKey.get(key) !== record.offset) return false;
+      // A tombstone survives one compaction, so that a reader close behind still sees the deletion.
+      const isSpent = record.value === null && record.offset < this.#compactedTo;
+      if (isSpent) newestByKey.delete(key);
+      return !isSpent;
+    });
+    this.#compactedTo = this.#endOffset;
+    this.#compactAtLength = 2 * this.#records.length + compactionSlack;
+  }
+
+  /** Index of the first record at or after `offset`. A binary search, because compaction leaves gaps. */
+  #indexOf(offset: number): number {
+    let low = 0;
+    let high = this.#records.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (this.#records[middle].offset < offset) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+}
+
+/** One character per byte, so keys are equal exactly if their bytes are. */
+function keyOf(record: LogRecord): string {
+  return record.key?.toString("latin1") ?? "";
+}
+
+export interface Reader {
+  readonly topic: string;
+  readonly partition: number;
+  readonly source: MemoryPartition;
+  /** Offset of the next record to read. */
+  position: number;
+}
+
+/** Readers of several partitions, served in turn, so that a busy partition does not starve the others. */
+export class Readers {
+  readonly #readers: readonly Reader[];
+  #turn = 0;
+
+  constructor(readers: readonly Reader[]) {
+    this.#readers = readers;
+  }
+
+  get all(): readonly Reader[] {
+    return this.#readers;
+  }
+
+  /** The next batch of the next reader that has one; undefined if all have read to the end. */
+  next(maxRecords: number): StoredBatch | undefined {
+    for (let tried = 0; tried < this.#readers.length; tried++) {
+      const reader = this.#readers[this.#turn];
+      this.#turn = (this.#turn + 1) % this.#readers.length;
+      const records = reader.source.read(reader.position, maxRecords);
+      if (records.length === 0) continue;
+      reader.position = records[records.length - 1].offset + 1;
+      return { topic: reader.topic, partition: reader.partition, records, nextOffset: reader.position };
+    }
+    return undefined;
+  }
+
+  get lag(): number {
+    return this.#readers.reduce((sum, { source, position }) => sum + source.countFrom(position), 0);
+  }
+}
+
+/**
+ * Wakes all waiters at once. A waiter then checks again what it waits for. One condition serves a whole log: it has
+ * only tens of readers, and a check is cheap.
+ */
+class Condition {
+  #next: Promise<void> | undefined;
+  #wake: (() => void) | undefined;
+
+  wait(): Promise<void> {
+    this.#next ??= new Promise((resolve) => {
+      this.#wake = resolve;
+    });
+    return this.#next;
+  }
+
+  notifyAll(): void {
+    const wake = this.#wake;
+    this.#next = undefined;
+    this.#wake = undefined;
+    wake?.();
+  }
 }

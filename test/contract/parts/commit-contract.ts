@@ -1,6 +1,6 @@
 // Transactions: results, state and position become visible together, once, or not at all.
 import assert from "node:assert/strict";
-import type { Lane, OwnedPartition } from "../../../src/log/log.ts";
+import type { OwnedPartition, PartitionHandler } from "../../../src/log/log.ts";
 import { PartitionLostError } from "../../../src/runtime/errors.ts";
 import {
   type ContractBench,
@@ -30,7 +30,7 @@ export function commitContract(contractTest: ContractTest): void {
     assert.deepEqual(await readRest(bench, group, input, 15), texts(numbered(input, "in", 20)).slice(5));
   });
 
-  contractTest("delivers again what was taken and not committed", async (bench) => {
+  contractTest("delivers records again that were taken but not committed", async (bench) => {
     const { input, group } = await fixture(bench);
     await bench.log.append(numbered(input, "in", 20));
     const taken = new Gate();
@@ -64,7 +64,7 @@ export function commitContract(contractTest: ContractTest): void {
     assert.deepEqual(await readRest(bench, group, input, 5), texts(numbered(input, "in", 5)));
   });
 
-  contractTest("commits far more than one message may hold", async (bench) => {
+  contractTest("commits far more than one message can hold", async (bench) => {
     const { input, output, group } = await fixture(bench);
     await bench.log.append(numbered(input, "in", 1));
     const payload = "x".repeat(10_000);
@@ -84,7 +84,7 @@ export function commitContract(contractTest: ContractTest): void {
     assert.equal(values.length, 500);
   });
 
-  contractTest("refuses the commit of an overtaken owner and leaves no trace of it", async (bench) => {
+  contractTest("refuses the commit of a fenced owner and leaves no trace of it", async (bench) => {
     const partitions = 2;
     const input = await bench.createTopic("input", { partitions });
     const output = await bench.createTopic("output", { partitions });
@@ -94,16 +94,16 @@ export function commitContract(contractTest: ContractTest): void {
     const woken = new Gate();
     const taken = new Set<number>();
     const failures = new Map<number, unknown>();
-    const zombie: Lane = async (owned) => {
+    const zombie: PartitionHandler = async (owned) => {
       const { nextOffset } = await takeOne(owned);
       taken.add(owned.partition);
-      await woken.opened; // deaf to `lost`, as a paused process is
+      await woken.opened; // ignores `lost`, like a paused process
       const records = [record(output, "k", "zombie", owned.partition)];
       const failure = await errorOf(owned.commit({ topic: input, nextOffset, records }));
       failures.set(owned.partition, failure);
       if (failure instanceof PartitionLostError) throw failure;
     };
-    const successor: Lane = async (owned) => {
+    const successor: PartitionHandler = async (owned) => {
       const { nextOffset } = await takeOne(owned);
       const records = [record(output, "k", "successor", owned.partition)];
       await owned.commit({ topic: input, nextOffset, records });
@@ -118,9 +118,35 @@ export function commitContract(contractTest: ContractTest): void {
     await until("the zombie's commit", () => failures.has(partition));
     assert.ok(failures.get(partition) instanceof PartitionLostError, String(failures.get(partition)));
     await Promise.all([first.stop(graceMs), second.stop(graceMs)]);
-    await first.done; // being overtaken is no failure of the member
+    await first.done; // being fenced is not a failure of the member
     const results = (await bench.readAll(output)).filter((result) => result.partition === partition);
     assert.deepEqual(texts(results), ["successor"]);
+  });
+
+  contractTest("reports how much input is unread, and none when it has read all", async (bench) => {
+    const input = await bench.createTopic("input");
+    const copies = await bench.createTopic("copies");
+    const lagsByTopic = new Map<string, number[]>();
+    const lanes: OwnedPartition[] = [];
+    const copyTo =
+      (target: string | null): PartitionHandler =>
+      async (owned) => {
+        lanes.push(owned);
+        for await (const { topic, nextOffset, records } of owned.batches()) {
+          lagsByTopic.set(topic, [...(lagsByTopic.get(topic) ?? []), owned.lag ?? -1]);
+          const copied =
+            target === null ? [] : records.map(({ value }) => record(target, null, String(value)));
+          await owned.commit({ topic, nextOffset, records: copied });
+        }
+      };
+    await bench.log.append(numbered(input, "in", 20));
+    await bench.join({ inputs: [input], maxBatchRecords: 1 }, copyTo(copies));
+    // Transactions make no difference: their markers are not input.
+    await bench.join({ inputs: [copies], maxBatchRecords: 1 }, copyTo(null));
+    const readOf = (topic: string) => lagsByTopic.get(topic)?.length ?? 0;
+    await until("both to be read", () => readOf(input) === 20 && readOf(copies) === 20);
+    assert.ok((lagsByTopic.get(input)?.[0] ?? 0) > 0, "input waits behind the first record");
+    await until("no input to wait any more", () => lanes.every(({ lag }) => lag === 0));
   });
 }
 
@@ -147,7 +173,7 @@ async function errorOf(action: Promise<void>): Promise<unknown> {
   return new Error("it succeeded");
 }
 
-/** The values a new member of the group reads, once it has read `count` of them. */
+/** The first `count` values that a new member of the group reads. */
 async function readRest(bench: ContractBench, group: string, input: string, count: number) {
   const values: (string | null)[] = [];
   const member = await bench.join({ group, inputs: [input] }, async (owned) => {

@@ -1,6 +1,6 @@
 // Groups: who reads what, from where, in which order, and what changes when members come and go.
 import assert from "node:assert/strict";
-import type { Lane, Membership, StoredBatch } from "../../../src/log/log.ts";
+import type { Membership, PartitionHandler, StoredBatch } from "../../../src/log/log.ts";
 import {
   type ContractTest,
   Gate,
@@ -53,7 +53,7 @@ export function groupContract(contractTest: ContractTest): void {
     ];
     const topicsByLane = new Map<string, Set<string>>();
     const lane =
-      (member: string): Lane =>
+      (member: string): PartitionHandler =>
       async (owned) => {
         const topics = new Set<string>();
         topicsByLane.set(`${member}${owned.partition}`, topics);
@@ -83,7 +83,7 @@ export function groupContract(contractTest: ContractTest): void {
     async (bench) => {
       const topic = await bench.createTopic("input", { partitions });
       const group = bench.name("group");
-      const idle: Lane = async (owned) => {
+      const idle: PartitionHandler = async (owned) => {
         for await (const { nextOffset } of owned.batches())
           await owned.commit({ topic, nextOffset, records: [] });
       };
@@ -96,7 +96,7 @@ export function groupContract(contractTest: ContractTest): void {
     },
   );
 
-  contractTest("tells a lane of a revoked partition, and ends its batches", async (bench) => {
+  contractTest("notifies a handler of a revoked partition, and ends its batches", async (bench) => {
     const topic = await bench.createTopic("input", { partitions });
     const group = bench.name("group");
     const started = new Set<number>();
@@ -113,7 +113,7 @@ export function groupContract(contractTest: ContractTest): void {
     await until("the end of each lane given away", () => given.every((partition) => lost.has(partition)));
   });
 
-  contractTest("loses and doubles nothing while a member joins and leaves under load", async (bench) => {
+  contractTest("loses and duplicates nothing while a member joins and leaves under load", async (bench) => {
     const input = await bench.createTopic("input", { partitions });
     const output = await bench.createTopic("output", { partitions });
     const table = await bench.createTopic("table", { partitions, compacted: true });
@@ -121,7 +121,7 @@ export function groupContract(contractTest: ContractTest): void {
     const lane = copyAndCount(output, table);
     const copies = bench.follow(output).records;
     let written = 0;
-    /** Writes until the claim holds, at most so far ahead that a reader is never without work. */
+    /** Writes until the claim holds, just far enough ahead that a reader always has work. */
     const writeUntil = (what: string, isSo: () => boolean) =>
       until(what, async () => {
         for (; written - copies.length < 1_000; written += partitions * 10) {
@@ -154,8 +154,8 @@ export function groupContract(contractTest: ContractTest): void {
   });
 }
 
-/** Copies its input to `output` and counts it in `table`: what is lost or doubled on the way shows there. */
-function copyAndCount(output: string, table: string): Lane {
+/** Copies its input to `output` and counts it in `table`, where lost and duplicate records show. */
+function copyAndCount(output: string, table: string): PartitionHandler {
   return async (owned) => {
     const { partition } = owned;
     let count = Number((await restoreTable(owned, table)).count ?? 0);
@@ -168,7 +168,7 @@ function copyAndCount(output: string, table: string): Lane {
   };
 }
 
-function collect(batches: StoredBatch[]): Lane {
+function collect(batches: StoredBatch[]): PartitionHandler {
   return async (owned) => {
     for await (const batch of owned.batches()) batches.push(batch);
   };

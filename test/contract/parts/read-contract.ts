@@ -1,4 +1,4 @@
-// Reading a topic once, from beginning to end, in no group.
+// Reading a topic once from start to end, outside any group.
 import assert from "node:assert/strict";
 import type { StoredBatch } from "../../../src/log/log.ts";
 import {
@@ -13,7 +13,7 @@ import {
 const partitions = 3;
 
 export function readContract(contractTest: ContractTest): void {
-  contractTest("gives all of every partition, in offset order, and ends", async (bench) => {
+  contractTest("yields all records of every partition in offset order, and ends", async (bench) => {
     const topic = await bench.createTopic("topic", { partitions });
     for (let p = 0; p < partitions; p++) await bench.log.append(numbered(topic, `p${p}n`, 500, p));
     const batches = await readTopic(bench, topic);
@@ -24,14 +24,14 @@ export function readContract(contractTest: ContractTest): void {
       assert.equal(nextOffset, (records.at(-1)?.offset ?? 0) + 1);
   });
 
-  contractTest("ends at once where there is nothing", async (bench) => {
+  contractTest("ends at once if the topic is empty", async (bench) => {
     const topic = await bench.createTopic("topic", { partitions });
     assert.deepEqual(await readTopic(bench, topic), []);
   });
 
-  contractTest("ends where the topic ended when asked, however fast it grows", async (bench) => {
+  contractTest("ends where the topic ended at the start, however fast it grows", async (bench) => {
     const topic = await bench.createTopic("topic", { partitions });
-    // More than one answer of a broker holds.
+    // More than fits into one answer of a broker.
     const large = Buffer.alloc(1_000);
     const write = (prefix: string) =>
       bench.log.append(
@@ -77,7 +77,7 @@ export function readContract(contractTest: ContractTest): void {
     );
   });
 
-  contractTest("throws the signal's reason rather than pass a part off as the whole", async (bench) => {
+  contractTest("throws the reason of the signal rather than end early", async (bench) => {
     const topic = await bench.createTopic("topic", { partitions });
     for (let p = 0; p < partitions; p++) await bench.log.append(numbered(topic, "n", 10, p));
     const reason = new Error("nobody waits any more");

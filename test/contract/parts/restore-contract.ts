@@ -1,4 +1,4 @@
-// Tables: what an owner restores from a compacted topic before it works.
+// Tables: what an owner restores from a compacted topic before it reads input.
 import assert from "node:assert/strict";
 import { type ContractTest, graceMs, numbered, record, until } from "../contract-bench.ts";
 
@@ -48,23 +48,29 @@ export function restoreContract(contractTest: ContractTest): void {
     assert.deepEqual(restored, Object.fromEntries(expected));
   });
 
-  contractTest("restores all that the owner before committed, up to its last commit", async (bench) => {
-    const input = await bench.createTopic("input");
-    const table = await bench.createTopic("table", { compacted: true });
-    await bench.log.append(numbered(input, "in", 50));
-    let commits = 0;
-    const member = await bench.join({ inputs: [input], maxBatchRecords: 1 }, async (owned) => {
-      for await (const { nextOffset } of owned.batches()) {
-        const records = [record(table, "count", String(commits + 1)), record(table, `in${commits}`, "done")];
-        await owned.commit({ topic: input, nextOffset, records });
-        commits++;
-      }
-    });
-    await until("fifty commits", () => commits === 50);
-    // Read while the owner is still there: nothing waits for it to leave.
-    const restored = (await bench.restoreAll(input, table)).get(0) ?? {};
-    assert.equal(restored.count, "50");
-    assert.equal(Object.keys(restored).length, 51);
-    await member.stop(graceMs);
-  });
+  contractTest(
+    "restores everything that the previous owner committed, including its last commit",
+    async (bench) => {
+      const input = await bench.createTopic("input");
+      const table = await bench.createTopic("table", { compacted: true });
+      await bench.log.append(numbered(input, "in", 50));
+      let commits = 0;
+      const member = await bench.join({ inputs: [input], maxBatchRecords: 1 }, async (owned) => {
+        for await (const { nextOffset } of owned.batches()) {
+          const records = [
+            record(table, "count", String(commits + 1)),
+            record(table, `in${commits}`, "done"),
+          ];
+          await owned.commit({ topic: input, nextOffset, records });
+          commits++;
+        }
+      });
+      await until("fifty commits", () => commits === 50);
+      // Read while the owner is still there; a restore does not wait for it to leave.
+      const restored = (await bench.restoreAll(input, table)).get(0) ?? {};
+      assert.equal(restored.count, "50");
+      assert.equal(Object.keys(restored).length, 51);
+      await member.stop(graceMs);
+    },
+  );
 }

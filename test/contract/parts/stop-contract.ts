@@ -1,4 +1,4 @@
-// Endings: a member that drains, one that is forced, one whose lane fails.
+// Stopping: a member that drains, one that is forced, one whose handler fails.
 import assert from "node:assert/strict";
 import { PartitionLostError } from "../../../src/runtime/errors.ts";
 import {
@@ -13,7 +13,7 @@ import {
 } from "../contract-bench.ts";
 
 export function stopContract(contractTest: ContractTest): void {
-  contractTest("commits what a lane has taken and leaves the rest to the next", async (bench) => {
+  contractTest("commits what a handler has taken and leaves the rest to the next owner", async (bench) => {
     const input = await bench.createTopic("input");
     const output = await bench.createTopic("output");
     const group = bench.name("group");
@@ -46,7 +46,7 @@ export function stopContract(contractTest: ContractTest): void {
     assert.deepEqual(rest, texts(numbered(input, "in", 20)).slice(5));
   });
 
-  contractTest("takes the partition by force from a lane that outlives the grace", async (bench) => {
+  contractTest("takes the partition by force from a handler that exceeds the grace period", async (bench) => {
     const input = await bench.createTopic("input");
     const output = await bench.createTopic("output");
     const group = bench.name("group");
@@ -73,12 +73,20 @@ export function stopContract(contractTest: ContractTest): void {
     assert.deepEqual(await bench.readAll(output), []);
   });
 
-  contractTest("tells the failure of a lane, keeps its partition, and still stops", async (bench) => {
+  contractTest("reports the failure of a handler, keeps its partition, and still stops", async (bench) => {
     const input = await bench.createTopic("input");
     await bench.log.append(numbered(input, "in", 1));
     const fault = new Error("the lane broke");
     const group = bench.name("group");
-    const subscription = { group, inputs: [input], start: "earliest", maxBatchRecords: 10 } as const;
+    const positionsTopic = await bench.createTopic("positions", { compacted: true });
+    const subscription = {
+      group,
+      inputs: [input],
+      positionsTopic,
+      outputs: [positionsTopic],
+      start: "earliest",
+      maxBatchRecords: 10,
+    } as const;
     const member = await bench.log.join(subscription, async (owned) => {
       for await (const _ of owned.batches()) throw fault;
     });

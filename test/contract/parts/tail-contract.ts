@@ -1,6 +1,6 @@
-// Tails: what a lane hears of a table that others write to while it runs.
+// Tails: what a handler receives of a table that others write to while it runs.
 import assert from "node:assert/strict";
-import type { Lane, Membership, OwnedPartition, StoredRecord } from "../../../src/log/log.ts";
+import type { Membership, OwnedPartition, PartitionHandler, StoredRecord } from "../../../src/log/log.ts";
 import { readTable } from "../../../src/log/newest-by-key.ts";
 import {
   type ContractBench,
@@ -14,7 +14,7 @@ import {
 } from "../contract-bench.ts";
 
 export function tailContract(contractTest: ContractTest): void {
-  contractTest("tells what is there from the offset given on, and then what is appended", async (bench) => {
+  contractTest("yields existing records from the given offset on, and then appended ones", async (bench) => {
     const { input, table } = await fixture(bench);
     await bench.log.append(numbered(table, "old", 5));
     const { heard } = await joinTailing(bench, input, table, 3);
@@ -28,7 +28,7 @@ export function tailContract(contractTest: ContractTest): void {
     );
   });
 
-  contractTest("tells of deletions too", async (bench) => {
+  contractTest("yields deletions, too", async (bench) => {
     const { input, table } = await fixture(bench);
     const { heard } = await joinTailing(bench, input, table);
     await bench.log.append([record(table, "k", "v"), record(table, "k", null)]);
@@ -36,7 +36,7 @@ export function tailContract(contractTest: ContractTest): void {
     assert.deepEqual(texts(heard), ["v", null]);
   });
 
-  contractTest("tells a lane of its own partition only", async (bench) => {
+  contractTest("yields only records of its own partition", async (bench) => {
     const { input, table } = await fixture(bench, 2);
     const { heardBy } = await joinTailing(bench, input, table);
     await bench.log.append([...numbered(table, "zero", 3, 0), ...numbered(table, "one", 3, 1)]);
@@ -45,7 +45,7 @@ export function tailContract(contractTest: ContractTest): void {
     assert.deepEqual(texts(heardBy(1)), texts(numbered(table, "one", 3)));
   });
 
-  contractTest("goes on where a restore ended while others commit, and misses nothing", async (bench) => {
+  contractTest("continues where a restore ended while others commit, and misses nothing", async (bench) => {
     const { input, table } = await fixture(bench);
     const commits = 60;
     const writer = await joinCommitting(bench, input, commits, (n) => [record(table, `k${n}`, String(n))]);
@@ -63,7 +63,7 @@ export function tailContract(contractTest: ContractTest): void {
     );
   });
 
-  contractTest("tells what another lane commits, and nothing of a commit that failed", async (bench) => {
+  contractTest("yields the commits of other handlers, and nothing of a failed commit", async (bench) => {
     const { input, table } = await fixture(bench);
     const { heard } = await joinTailing(bench, input, table, 0, bench.secondLog);
     const group = bench.name("group");
@@ -74,7 +74,7 @@ export function tailContract(contractTest: ContractTest): void {
     };
     let failure: unknown;
     const failing = await bench.join({ group, inputs: [input] }, async (owned) => {
-      // A broker takes the first record and refuses the second: a table takes none without a key.
+      // A broker accepts the first record and refuses the second, because a table accepts none without a key.
       const records = [record(table, "k", "never committed"), record(table, null, "no key")];
       await commit(owned, [...numbered(table, "large", 30).map(enlarged), ...records]).catch((error) => {
         failure = error;
@@ -88,12 +88,12 @@ export function tailContract(contractTest: ContractTest): void {
     assert.deepEqual(texts(heard), ["committed"]);
   });
 
-  contractTest("ends when the partition is lost, and only there", async (bench) => {
+  contractTest("ends when the partition is lost, and others continue", async (bench) => {
     const { input, table } = await fixture(bench, 2);
     const group = bench.name("group");
     const begun = new Set<number>();
     const ended: number[] = [];
-    const tailing: Lane = async (owned) => {
+    const tailing: PartitionHandler = async (owned) => {
       for await (const _ of owned.tail(table, 0)) begun.add(owned.partition);
       if (owned.lost.aborted) ended.push(owned.partition);
     };
@@ -106,7 +106,7 @@ export function tailContract(contractTest: ContractTest): void {
     assert.deepEqual(ended, second.status().partitions);
   });
 
-  contractTest("ends when the member drains, which loses nothing", async (bench) => {
+  contractTest("ends when the member drains, and loses nothing", async (bench) => {
     const { input, table } = await fixture(bench);
     await bench.log.append(numbered(table, "old", 1));
     const { member, heard, ends } = await joinTailing(bench, input, table);
@@ -122,7 +122,7 @@ export function tailContract(contractTest: ContractTest): void {
 interface Tailing {
   readonly member: Membership;
   readonly heard: readonly StoredRecord[];
-  /** One for each tail that has ended. */
+  /** One entry for each tail that has ended. */
   readonly ends: readonly { readonly wasLost: boolean }[];
   heardBy(partition: number): readonly StoredRecord[];
 }
@@ -134,7 +134,7 @@ async function fixture(bench: ContractBench, partitions = 1) {
   };
 }
 
-/** A member that hears a table beside its input, as a worker does. */
+/** A member that tails a table beside its input, as a worker does. */
 async function joinTailing(
   bench: ContractBench,
   input: string,
@@ -160,7 +160,7 @@ async function joinTailing(
   return { member, heard, ends, heardBy };
 }
 
-/** A member that commits `count` times, each time what `recordsOf` gives for the number of the commit. */
+/** A member that commits `count` times, each time the records that `recordsOf` returns for the commit number. */
 async function joinCommitting(
   bench: ContractBench,
   input: string,
@@ -178,11 +178,11 @@ async function joinCommitting(
   return progress;
 }
 
-const drained: Lane = async (owned) => {
+const drained: PartitionHandler = async (owned) => {
   for await (const _ of owned.batches());
 };
 
-/** Thirty of these need more than one request, so that a failing commit has written some of them before. */
+/** Thirty of these need more than one request, so that a failing commit has already written some. */
 function enlarged<T extends { readonly value: Buffer | null }>(small: T): T {
   return { ...small, value: Buffer.concat([small.value ?? Buffer.alloc(0), Buffer.alloc(100_000)]) };
 }

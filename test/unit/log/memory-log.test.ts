@@ -1,16 +1,17 @@
-// What only the embedded log does: its clock, its switches for trouble, its ends.
+// What only the embedded log does: its clock, its injected failures, its close.
 import assert from "node:assert/strict";
 import { describe, type TestContext, test } from "node:test";
 import { setImmediate } from "node:timers/promises";
 import type { Outgoing } from "../../../src/domain.ts";
-import type { Lane, Membership } from "../../../src/log/log.ts";
+import type { Membership, PartitionHandler } from "../../../src/log/log.ts";
 import { createMemoryLog, type MemoryLog, type MemoryLogOptions } from "../../../src/log/memory-log.ts";
+import { systemClock } from "../../../src/runtime/clock.ts";
 import { ForecastnetError } from "../../../src/runtime/errors.ts";
 
 describe("the embedded log", () => {
   test("stamps records with the time of its clock", async (t) => {
     let nowMs = 1_000;
-    const { log } = await openLog(t, { clock: { nowMs: () => nowMs } });
+    const { log } = await openLog(t, { clock: { ...systemClock, nowMs: () => nowMs } });
     await log.append([input("a")]);
     nowMs = 2_000;
     await log.append([input("b")]);
@@ -28,7 +29,7 @@ describe("the embedded log", () => {
     await assert.rejects(log.append([keyless]), /table, which is compacted: give it a key/);
   });
 
-  test("tells how many records are left to read", async (t) => {
+  test("reports how many records are left to read", async (t) => {
     const { log, join } = await openLog(t);
     await log.append([input("a"), input("b"), input("c")]);
     const member = await join(async (owned) => {
@@ -40,7 +41,7 @@ describe("the embedded log", () => {
     await member.stop(1_000);
   });
 
-  test("pins the latest position when the group first meets a partition", async (t) => {
+  test("fixes the latest position when the group first reads a partition", async (t) => {
     const { log, join, outputs } = await openLog(t);
     const first = await join(async () => undefined, "latest");
     await first.stop(1_000);
@@ -61,7 +62,7 @@ describe("the embedded log", () => {
   });
 });
 
-describe("a commit that fails in passing", () => {
+describe("a commit with a retriable failure", () => {
   for (const when of ["before", "after"] as const) {
     test(`is made once when it fails ${when} taking effect`, async (t) => {
       const { log, join, outputs } = await openLog(t);
@@ -77,7 +78,7 @@ describe("a commit that fails in passing", () => {
 
 describe("an owner fenced at a commit", () => {
   for (const when of ["before", "after"] as const) {
-    test(`is followed by a lane that goes on exactly there, fenced ${when} taking effect`, async (t) => {
+    test(`is followed by a handler that continues exactly there, fenced ${when} taking effect`, async (t) => {
       const { log, join, outputs } = await openLog(t);
       let lanes = 0;
       log.failNextCommits(2, when, "fence");
@@ -94,13 +95,13 @@ describe("an owner fenced at a commit", () => {
     });
   }
 
-  test("hears of it, and is begun anew only after it has returned", async (t) => {
+  test("is notified, and starts again only after it has returned", async (t) => {
     const { log, join } = await openLog(t);
     const events: string[] = [];
     const member = await join(async (owned) => {
       events.push("begun");
       for await (const _ of owned.batches()) assert.fail("there is nothing to read");
-      for (let turns = 0; turns < 20; turns++) await setImmediate(); // winds up slowly
+      for (let turns = 0; turns < 20; turns++) await setImmediate(); // returns slowly
       events.push(owned.lost.aborted ? "lost" : "drained");
     });
     await until(() => events.length === 1);
@@ -112,7 +113,7 @@ describe("an owner fenced at a commit", () => {
 });
 
 describe("an outage", () => {
-  test("holds reads and commits back until it is over, and shows in the status", async (t) => {
+  test("delays reads and commits until it is over, and shows in the status", async (t) => {
     const { log, join, outputs } = await openLog(t);
     const member = await join(copy);
     await log.append([input("a")]);
@@ -127,7 +128,7 @@ describe("an outage", () => {
     assert.deepEqual(outputs, ["a", "b"]);
   });
 
-  test("lets a commit in flight through only afterwards", async (t) => {
+  test("lets a commit in flight take effect only afterwards", async (t) => {
     const { log, join, outputs } = await openLog(t);
     let hasCommitted = false;
     await log.append([input("a")]);
@@ -146,7 +147,7 @@ describe("an outage", () => {
     await member.stop(1_000);
   });
 
-  test("holds a tail and a read back, and ends neither", async (t) => {
+  test("delays a tail and a read, and ends neither", async (t) => {
     const { log, join } = await openLog(t);
     await log.append([input("a")]);
     const heard: string[] = [];
@@ -173,7 +174,7 @@ describe("an outage", () => {
     ["its signal fires", /nobody waits/],
     ["the log closes", /was closed/],
   ] as const) {
-    test(`lets a read go when ${end}`, async (t) => {
+    test(`ends a read when ${end}`, async (t) => {
       const { log } = await openLog(t);
       await log.append([input("a")]);
       log.setOutage("the power went");
@@ -201,7 +202,7 @@ interface Opened {
   readonly log: MemoryLog;
   /** Values of the output topic so far. */
   readonly outputs: readonly string[];
-  join(lane: Lane, start?: "earliest" | "latest"): Promise<Membership>;
+  join(lane: PartitionHandler, start?: "earliest" | "latest"): Promise<Membership>;
 }
 
 /** A log that closes with the test, with an input and an output topic of one partition each. */
@@ -216,12 +217,15 @@ async function openLog(t: TestContext, options: MemoryLogOptions = {}): Promise<
     }
   };
   void follow();
-  const join = (lane: Lane, start: "earliest" | "latest" = "earliest") =>
-    log.join({ group: "g", inputs: ["in"], start, maxBatchRecords: 1 }, lane);
+  const join = (lane: PartitionHandler, start: "earliest" | "latest" = "earliest") =>
+    log.join(
+      { group: "g", inputs: ["in"], positionsTopic: "out", outputs: ["out"], start, maxBatchRecords: 1 },
+      lane,
+    );
   return { log, outputs, join };
 }
 
-const copy: Lane = async (owned) => {
+const copy: PartitionHandler = async (owned) => {
   for await (const { records, nextOffset } of owned.batches()) {
     const copies = records.map(({ value }) => output(String(value)));
     await owned.commit({ topic: "in", nextOffset, records: copies });
@@ -250,7 +254,7 @@ async function take<T>(source: AsyncIterable<T>, count: number): Promise<T[]> {
   return taken;
 }
 
-/** Lets the event loop turn until the claim holds: everything here happens within a few turns. */
+/** Yields to the event loop until the claim holds, which takes only a few turns here. */
 async function until(isSo: () => boolean): Promise<void> {
   for (let turns = 0; !isSo(); turns++) {
     assert.ok(turns < 10_000, "waited 10,000 turns of the event loop in vain");

@@ -5,14 +5,14 @@ import { newestByKey, readTable } from "../../../src/log/newest-by-key.ts";
 
 function stored(offset: number, key: string | null, value: string | null): StoredRecord {
   const bytes = (text: string | null) => (text === null ? null : Buffer.from(text));
-  return { offset, timestampMs: 0, headers: {}, key: bytes(key), value: bytes(value) };
+  return { offset, timestampMs: 0, headers: [], key: bytes(key), value: bytes(value) };
 }
 
 async function* changelog(...chunks: readonly (readonly StoredRecord[])[]) {
   yield* chunks;
 }
 
-test("a table holds the newest value of each key and none that was deleted", async () => {
+test("a table holds the newest value of each key and no deleted key", async () => {
   const chunks = [
     [stored(0, "a", "old"), stored(3, "b", "b")],
     [stored(7, "a", "new"), stored(8, "b", null)],
@@ -22,7 +22,7 @@ test("a table holds the newest value of each key and none that was deleted", asy
   assert.deepEqual(await newestByKey(changelog(...chunks)), valueByKey);
 });
 
-test("a table tells where to go on: after its last record, whatever that was", async () => {
+test("a tail continues after the last record of a table, whatever that was", async () => {
   const next = async (...records: StoredRecord[]) => (await readTable(changelog(records))).nextOffset;
   assert.equal(await next(), 0);
   assert.equal(await next(stored(4, "a", "v"), stored(9, "a", null)), 10);

@@ -8,7 +8,7 @@ const membersOf = (count: number) => names.slice(0, count);
 const owner = fc.option(fc.constantFrom(...names), { nil: undefined });
 
 describe("the spread of partitions", () => {
-  test("gives every partition to a member, with loads that differ by one at most", () => {
+  test("gives every partition to a member, with loads that differ by at most one", () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 5 }), fc.array(owner, { maxLength: 20 }), (count, current) => {
         const members = membersOf(count);
@@ -32,7 +32,7 @@ describe("the spread of partitions", () => {
     );
   });
 
-  test("moves only the newcomer's share when a member joins", () => {
+  test("moves only the share of the new member when a member joins", () => {
     const before = spreadPartitions(12, ["a", "b"], []);
     const after = spreadPartitions(12, ["a", "b", "c"], before);
     const moved = after.filter((member, partition) => member !== before[partition]);

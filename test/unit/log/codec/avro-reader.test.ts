@@ -13,7 +13,7 @@ function read(schema: AvroSchema, value: unknown, ...paths: string[]): readonly 
 }
 
 describe("the field reader", () => {
-  test("agrees with avsc about where values of all our records end", () => {
+  test("agrees with avsc about where the values of all our records end", () => {
     for (const name of Object.keys(schemaVersions) as RecordName[]) {
       const schema = schemaVersions[name].at(-1) as AvroSchema;
       const type = avro.Type.forSchema(schema as avro.Schema);
@@ -66,7 +66,7 @@ describe("the field reader", () => {
     ]);
   });
 
-  test("reads records that hold longs beyond 2^53 in other fields", () => {
+  test("reads records with longs beyond 2^53 in other fields", () => {
     const schema: AvroSchema = {
       type: "record",
       name: "R",
@@ -79,7 +79,7 @@ describe("the field reader", () => {
     const bytes = Buffer.from([...largest, 2, 0x61]);
     assert.deepEqual(compileFieldReader(schema, ["id"])(bytes, 0), ["a"]);
     const endless = Buffer.from([...largest.slice(0, 9), 0xff, 0x01, 2, 0x61]);
-    assert.throws(() => compileFieldReader(schema, ["id"])(endless, 0), /ends nowhere/);
+    assert.throws(() => compileFieldReader(schema, ["id"])(endless, 0), /is too long/);
   });
 
   test("reads arrays in several blocks, with and without their sizes", () => {
@@ -93,7 +93,19 @@ describe("the field reader", () => {
     assert.throws(() => reader(Buffer.from([3, 6, 4, 6, 0]), 0), /block of 3 bytes/);
   });
 
-  test("is not made for a schema that is none", () => {
+  test("reads no more items of an array than wanted, and skips the rest", () => {
+    // Two items, then four with the size of their block.
+    const bytes = Buffer.from([4, 2, 4, 7, 8, 6, 8, 10, 12, 0]);
+    const read = compileFieldReader(
+      { type: "record", name: "R", fields: [{ name: "items", type: { type: "array", items: "long" } }] },
+      ["items"],
+      3,
+    );
+    assert.deepEqual(read(bytes, 0), [[1, 2, 3]]);
+    assert.throws(() => read(bytes.subarray(0, 9), 0), /bytes declared/);
+  });
+
+  test("is refused for an invalid schema", () => {
     for (const schema of [
       "what",
       { type: "record", name: "R" },

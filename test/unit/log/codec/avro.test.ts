@@ -2,9 +2,8 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import avro from "avsc";
 import fc from "fast-check";
-import { avroCodec, fingerprintOf, versionedCodec } from "../../../../src/log/codec/avro.ts";
+import { avroCodec, crc64Avro, fingerprintOf, versionedCodec } from "../../../../src/log/codec/avro.ts";
 import type { AvroSchema } from "../../../../src/log/codec/avro-schema.ts";
-import { crc64Avro } from "../../../../src/log/codec/fingerprint.ts";
 import { type RecordName, schemaVersions } from "../../../../src/log/codec/schemas.generated.ts";
 import { ForecastnetError } from "../../../../src/runtime/errors.ts";
 import { arbitraryOf, plain } from "./schema-arbitrary.ts";
@@ -29,7 +28,7 @@ describe("the Avro codec", () => {
       );
     });
 
-    test(`${name} cut short, lengthened or altered is read or refused, quickly`, () => {
+    test(`${name} that is truncated, extended or altered is quickly read or refused`, () => {
       const codec = avroCodec(name);
       const mutation = fc.array(fc.tuple(fc.nat(), fc.nat(255)), { minLength: 1, maxLength: 6 });
       fc.assert(
@@ -66,7 +65,7 @@ describe("the Avro codec", () => {
     assert.equal(crc64Avro('"int"'), 0x7275d51a3f395c8fn);
   });
 
-  test("documentation, defaults and logical types leave the fingerprint alone", () => {
+  test("documentation, defaults and logical types do not change the fingerprint", () => {
     const long = { type: "record", name: "P", fields: [{ name: "x", type: "long" }] };
     const time: AvroSchema = {
       type: "record",
@@ -79,7 +78,7 @@ describe("the Avro codec", () => {
     assert.equal(fingerprintOf(time), fingerprintOf(long));
   });
 
-  test("a record begins with C3 01 and the fingerprint in little-endian order", () => {
+  test("a record starts with C3 01 and the fingerprint in little-endian order", () => {
     const bytes = versionedCodec("P", [point]).encode({ x: 1 });
     assert.equal(bytes.subarray(0, 2).toString("hex"), "c301");
     assert.equal(
@@ -104,13 +103,13 @@ describe("the Avro codec", () => {
     assert.throws(() => versionedCodec("P", [newer]).decode(bytes), corrupt(new RegExp(fingerprint)));
   });
 
-  test("bytes that are no single object are refused", () => {
+  test("bytes that are not a single object are refused", () => {
     const codec = avroCodec("Observation");
     assert.throws(() => codec.decode(Buffer.from("not Avro at all")), corrupt(/C3 01/));
     assert.throws(() => codec.decode(Buffer.alloc(0)), corrupt(/C3 01/));
   });
 
-  test("a value of the wrong type is refused with its place", () => {
+  test("a value of the wrong type is refused with its path", () => {
     const value = { seriesId: "a", time: 1, value: [1, "2"], tags: {} };
     assert.throws(() => avroCodec("Observation").encode(value as never), /value\.1 is 2, expected "double"/);
   });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
-import type { Forecast } from "../../../../src/domain.ts";
+import type { Forecast, RawForecast, SeriesSettings, Window } from "../../../../src/domain.ts";
 import { avroCodec } from "../../../../src/log/codec/avro.ts";
 import type { AvroDefinition } from "../../../../src/log/codec/avro-schema.ts";
 import {
@@ -21,14 +21,21 @@ const numbers = fc.array(fc.double(), { maxLength: 30 });
 
 const quantiles = fc.array(fc.record({ level: fc.double(), values: numbers }), { maxLength: 5 });
 
-const forecasts: fc.Arbitrary<Forecast> = fc.record({
-  id: text,
+const windows = fc.record({
   seriesId: text,
+  settings: fc.record({ horizon: fc.nat() }) as fc.Arbitrary<SeriesSettings>,
   originMs: timeMs,
   interval: fc.constantFrom("PT5M", "P1M"),
-  horizon: fc.nat(),
   channels: fc.nat(5),
   stepTimesMs: fc.array(timeMs),
+  filledShare: fc.double(),
+  freshSteps: fc.nat(),
+  skippedOrigins: fc.nat(),
+}) as fc.Arbitrary<unknown> as fc.Arbitrary<Window>;
+
+const rawForecasts: fc.Arbitrary<RawForecast> = fc.record({
+  id: text,
+  window: windows,
   mean: numbers,
   standardDeviation: numbers,
   quantiles,
@@ -36,9 +43,11 @@ const forecasts: fc.Arbitrary<Forecast> = fc.record({
   method: text,
   modelKey: text,
   modelVersion: text,
-  filledShare: fc.double(),
-  freshSteps: fc.nat(),
-  skippedOrigins: fc.nat(),
+});
+
+const forecasts: fc.Arbitrary<Forecast> = fc.record({
+  raw: rawForecasts,
+  quantiles,
   calibration: fc.option(fc.record({ method: text, scoredSteps: fc.nat(), rawQuantiles: quantiles })),
   scores: fc.option(
     fc.record({
@@ -52,8 +61,13 @@ const forecasts: fc.Arbitrary<Forecast> = fc.record({
 
 const example: Forecast = fc.sample(forecasts, { numRuns: 1, seed: 3 })[0];
 
+/** The example with other fields in its window and its raw forecast. */
+function exampleWith(window: object, raw: object = {}): Forecast {
+  return { ...example, raw: { ...example.raw, ...raw, window: { ...example.raw.window, ...window } } };
+}
+
 describe("forecasts", () => {
-  test("are written just as avsc would write them, and read back", () => {
+  test("a forecast has the bytes that avsc writes, and is read back", () => {
     const codec = avroCodec("Forecast");
     fc.assert(
       fc.property(forecasts, (forecast) => {
@@ -65,31 +79,28 @@ describe("forecasts", () => {
     );
   });
 
-  test("larger than the scratch buffer are written whole, and stay as they are", () => {
-    const large = { ...example, mean: Array.from({ length: 20_000 }, (_, i) => i) };
-    const bytes = encodeForecast(large);
-    encodeForecast({ ...large, mean: large.mean.map(() => 0) });
-    assert.deepEqual(decodeForecast(bytes).mean, large.mean);
+  test("a forecast larger than a slab is complete, and does not change afterwards", () => {
+    const mean = Array.from({ length: 20_000 }, (_, i) => i);
+    const bytes = encodeForecast(exampleWith({}, { mean }));
+    encodeForecast(exampleWith({}, { mean: mean.map(() => 0) }));
+    assert.deepEqual(decodeForecast(bytes).mean, mean);
   });
 
-  test("with a number that is none are refused", () => {
-    const broken = [{ mean: [1, undefined] }, { originMs: 0.5 }, { horizon: 2 ** 53 }, { filledShare: "0" }];
-    for (const fields of broken) {
-      assert.throws(
-        () => encodeForecast({ ...example, ...fields } as Forecast),
-        TypeError,
-        JSON.stringify(fields),
-      );
-    }
+  test("a forecast with an impossible number or tier is refused", () => {
+    const broken = [
+      exampleWith({}, { mean: [1, undefined] }),
+      exampleWith({}, { tier: "lukewarm" }),
+      exampleWith({ originMs: 0.5 }),
+      exampleWith({ settings: { horizon: 2 ** 53 } }),
+      exampleWith({ filledShare: "0" }),
+    ];
+    for (const [i, forecast] of broken.entries())
+      assert.throws(() => encodeForecast(forecast), TypeError, `forecast ${i} was encoded`);
   });
 
-  test("as JSON have the fields of the schema, with times as ISO 8601", () => {
+  test("a forecast in JSON has the fields of the schema, with times in ISO 8601", () => {
     const forecast: Forecast = {
-      ...example,
-      originMs: 0,
-      stepTimesMs: [3_600_000],
-      mean: [1.5],
-      tier: "model",
+      ...exampleWith({ originMs: 0, stepTimesMs: [3_600_000] }, { mean: [1.5], tier: "model" }),
       calibration: {
         method: "m",
         scoredSteps: 5,
@@ -111,7 +122,7 @@ describe("forecasts", () => {
     assert.deepEqual(json.scores, forecast.scores);
   });
 
-  test("in the Confluent format carry the id their schema got from the registry", async (context) => {
+  test("a forecast in the Confluent format starts with the id that the registry gave its schema", async (context) => {
     const stub = await startRegistryStub(context);
     stub.answerWith(() => ({ status: 200, body: { id: 258 } }));
     const encode = await createForecastEncoder("confluent", "forecasts", registryAt(context, stub));
@@ -121,7 +132,7 @@ describe("forecasts", () => {
     assert.equal(stub.requests[0].line, "POST /subjects/forecasts-value/versions");
   });
 
-  test("in the other formats need no registry", async () => {
+  test("the other formats need no registry", async () => {
     assert.deepEqual((await createForecastEncoder("avro", "t", null))(example), encodeForecast(example));
     assert.deepEqual(
       (await createForecastEncoder("json", "t", null))(example),

@@ -1,18 +1,18 @@
-// What is written for a topic is read back by the codec of the same settings.
+// The codec with the same settings reads what the encoder of a topic writes.
 
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import {
+  createObservationCodec,
   defaultFields,
   keyAsSeriesId,
   type ObservationFields,
   type ObservationFormat,
 } from "../../../../src/log/codec/observation-codec.ts";
-import { createObservationCodec } from "../../../../src/log/codec/observation-codecs.ts";
 import { createObservationEncoder } from "../../../../src/log/codec/observation-encoders.ts";
 
 const measured = { seriesId: "pump-7", timeMs: Date.UTC(2026, 0, 5, 10, 15), value: 3.42 };
-const limits = { maxRecordBytes: 1024, maxIdLength: 256 };
+const limits = { maxRecordBytes: 1024, maxIdLength: 256, maxChannels: 8 };
 
 async function roundTrip(format: ObservationFormat, fields: ObservationFields): Promise<unknown> {
   const encode = await createObservationEncoder({ topic: "sensors", format, fields, registry: null });

@@ -1,10 +1,13 @@
-// A schema registry on loopback, small enough to misbehave on demand. A real one is met in test/integrity.
+// A schema registry on loopback that can misbehave on demand. test/integrity uses a real one.
 
 import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { TestContext } from "node:test";
-import { SchemaRegistry } from "../../../../src/log/codec/registry.ts";
-import { defaultRegistrySettings, type RegistrySettings } from "../../../../src/log/codec/registry-client.ts";
+import {
+  defaultRegistrySettings,
+  type RegistrySettings,
+  SchemaRegistry,
+} from "../../../../src/log/codec/registry.ts";
 
 export interface Reply {
   readonly status: number;
@@ -26,7 +29,7 @@ export interface RegistryStub {
 export const notFound: Reply = { status: 404, body: { error_code: 40403, message: "Schema not found" } };
 
 /** Starts a registry that knows no schema; closed after the test. */
-export async function startRegistryStub(context: TestContext): Promise<RegistryStub> {
+export async function startRegistryStub(context: { after(end: () => void): void }): Promise<RegistryStub> {
   let answer: (line: string) => Reply | null = () => notFound;
   const requests: RegistryStub["requests"] = [];
   const server = createServer(async (request, response) => {
@@ -52,7 +55,7 @@ export async function startRegistryStub(context: TestContext): Promise<RegistryS
   };
 }
 
-/** A registry client that is patient only for as long as the hand-moved clock allows. */
+/** A registry client whose patience follows the hand-moved clock. */
 export function registryAt(
   context: TestContext,
   settings: Partial<RegistrySettings> & { readonly url: string },

@@ -1,6 +1,11 @@
 import assert from "node:assert/strict";
+import { createServer } from "node:https";
+import type { AddressInfo } from "node:net";
 import { describe, test } from "node:test";
+import { loadConfig } from "../../../../src/runtime/config/load.ts";
 import { ForecastnetError } from "../../../../src/runtime/errors.ts";
+import { openRegistry } from "../../../../src/service/pipeline-parts.ts";
+import { firstIdentity, secondIdentity } from "../../../rig/test-certificates.ts";
 import { registryAt, startRegistryStub } from "./registry-stub.ts";
 
 const schema = { type: "record", name: "R", fields: [{ name: "seriesId", type: "string" }] };
@@ -20,7 +25,7 @@ function refused(pattern: RegExp) {
 }
 
 describe("the schema registry", () => {
-  test("is asked once for an id, however many ask at the same time", async (context) => {
+  test("is asked once for an id, however many callers wait for it", async (context) => {
     const stub = await startRegistryStub(context);
     stub.answerWith(() => known);
     const registry = registryAt(context, stub);
@@ -49,7 +54,7 @@ describe("the schema registry", () => {
     assert.equal(registry.has(7), true, "a schema never changes under its id");
   });
 
-  test("is tried again after a failure that passes, and says so meanwhile", async (context) => {
+  test("is asked again after a retriable failure, and shows the outage meanwhile", async (context) => {
     const stub = await startRegistryStub(context);
     const registry = registryAt(context, stub);
     const outages: (string | null)[] = [];
@@ -64,7 +69,7 @@ describe("the schema registry", () => {
     assert.equal(registry.outage, null);
   });
 
-  test("is given up when patience ends, with the reason", async (context) => {
+  test("is given up after the patience, with the reason", async (context) => {
     const stub = await startRegistryStub(context);
     stub.answerWith(() => ({ status: 500, body: {} }));
     let nowMs = 0;
@@ -77,12 +82,12 @@ describe("the schema registry", () => {
     const stub = await startRegistryStub(context);
     stub.answerWith(() => null);
     const silent = registryAt(context, { ...stub, timeoutMs: 5, patienceMs: 0 });
-    await assert.rejects(silent.load([7]), unreachable(/timeout|aborted/));
+    await assert.rejects(silent.load([7]), unreachable(/no answer within 5 ms/));
     const absent = registryAt(context, { url: "http://127.0.0.1:2", patienceMs: 0 });
     await assert.rejects(absent.load([7]), unreachable(/127\.0\.0\.1:2.*ECONNREFUSED/));
   });
 
-  test("lets go of whoever waits when it is closed", async (context) => {
+  test("ends every wait when it is closed", async (context) => {
     const stub = await startRegistryStub(context);
     stub.answerWith(() => null);
     const registry = registryAt(context, { ...stub, patienceMs: Number.POSITIVE_INFINITY });
@@ -91,13 +96,30 @@ describe("the schema registry", () => {
     await assert.rejects(load, unreachable(/closed/));
   });
 
+  test("is trusted by the given authority, which is read for every attempt", async (context) => {
+    const { cert, key } = secondIdentity;
+    const server = createServer({ cert, key }, (_, response) => response.end('{"schema":"\\"long\\""}'));
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    context.after(() => server.close());
+    const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const authority = { pem: firstIdentity.ca };
+    const argv = [`--registry.url=${url}`, "--registry.caFile=/s/ca"];
+    const registry = openRegistry(loadConfig({ argv, env: {}, readFile: () => authority.pem }), 0);
+    assert.ok(registry !== null);
+    context.after(() => registry.close());
+    await assert.rejects(registry.load([7]), unreachable(/certificate|signature/));
+    authority.pem = secondIdentity.ca;
+    await registry.load([7]);
+    assert.deepEqual(registry.get(7), { schema: "long" });
+  });
+
   test("at a wrong address is an error, not a missing schema", async (context) => {
     const stub = await startRegistryStub(context);
     stub.answerWith(() => ({ status: 404, body: { error_code: 404, message: "HTTP 404 Not Found" } }));
     await assert.rejects(registryAt(context, stub).load([7]), refused(/404.*Not Found/));
   });
 
-  test("gets the credentials, and is not tried again when it refuses them", async (context) => {
+  test("gets the credentials, and is not asked again when it refuses them", async (context) => {
     const stub = await startRegistryStub(context);
     stub.answerWith(() => ({ status: 401, body: { message: "Unauthorized" } }));
     const credentials = { username: "me", password: "secret" };
@@ -108,7 +130,7 @@ describe("the schema registry", () => {
     assert.equal(stub.requests[0].headers.authorization, `Basic ${btoa("me:secret")}`);
   });
 
-  test("with a schema that is not self-contained Avro says why it is of no use", async (context) => {
+  test("explains why a schema that is not self-contained Avro cannot be used", async (context) => {
     const stub = await startRegistryStub(context);
     const bodies: Record<string, unknown> = {
       "GET /schemas/ids/1": { schema: "syntax = ...", schemaType: "PROTOBUF" },
@@ -132,13 +154,13 @@ describe("the schema registry", () => {
     assert.deepEqual(JSON.parse(JSON.parse(stub.requests[0].body).schema), schema);
   });
 
-  test("that finds a schema incompatible is an error with its words", async (context) => {
+  test("that finds a schema incompatible causes an error with its message", async (context) => {
     const stub = await startRegistryStub(context);
     stub.answerWith(() => ({ status: 409, body: { error_code: 409, message: "incompatible" } }));
     await assert.rejects(registryAt(context, stub).register("s", schema), refused(/409.*incompatible/));
   });
 
-  test("answers for loaded schemas only", async (context) => {
+  test("answers only for loaded schemas", async (context) => {
     const stub = await startRegistryStub(context);
     assert.throws(() => registryAt(context, stub).get(1), /await prepare\(\)/);
   });

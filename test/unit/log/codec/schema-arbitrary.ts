@@ -1,4 +1,4 @@
-// Random values of any of our schemas, as avsc would return them, and a comparison that sees through its classes.
+// Random values of any of our schemas, in the form that avsc returns, and a comparison that ignores its classes.
 
 import fc from "fast-check";
 import type { AvroDefinition, AvroSchema } from "../../../../src/log/codec/avro-schema.ts";
@@ -7,7 +7,7 @@ const primitives: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   null: fc.constant(null),
   boolean: fc.boolean(),
   int: fc.integer(),
-  // avsc doubles a long to give its sign a bit, so it is exact up to 2^52 only.
+  // avsc doubles a long to encode its sign, so it is exact only up to 2^52.
   long: fc.integer({ min: -(2 ** 52), max: 2 ** 52 }),
   double: fc.double(),
   string: fc.string({ unit: "grapheme" }),
@@ -46,7 +46,7 @@ function complexArbitrary(
   return fc.record(Object.fromEntries(entries), { noNullPrototype: true });
 }
 
-/** The same value with plain objects in place of avsc's record classes. */
+/** The same value with plain objects instead of avsc's record classes. */
 export function plain(value: unknown): unknown {
   if (Buffer.isBuffer(value) || typeof value !== "object" || value === null) return value;
   if (Array.isArray(value)) return value.map(plain);

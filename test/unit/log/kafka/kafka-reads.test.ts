@@ -1,13 +1,17 @@
-// Reads against a cluster that answers as a test tells it: what a real broker does only in a race or an outage.
+// Reads on scripted brokers, including what a real broker does only in a race or an outage.
+
 import assert from "node:assert/strict";
-import { describe, test } from "node:test";
+import { describe, mock, test } from "node:test";
+import { encodeRecordBatch } from "../../../../src/log/kafka/producer.ts";
+import type { FetchedPartition } from "../../../../src/log/kafka/wire/protocol.ts";
 import type { StoredBatch, StoredRecord } from "../../../../src/log/log.ts";
-import { fakeReads, fetched } from "./fake-cluster.ts";
+import { makeDelaysInstant, turns } from "./instant-delays.ts";
+import { failure, fetched, never, refused, ScriptedBrokers } from "./scripted-brokers.ts";
+import { altered, around, plain, stored } from "./wire/batch-bytes.ts";
 
-const failure = (type: string) => Object.assign(new Error(type), { type });
-const never = () => new Promise<never>(() => undefined);
+makeDelaysInstant();
 
-/** Offsets in the order they came; `onRecords` may fire the signal. */
+/** Collects offsets in order; `onRecords` may fire the signal. */
 async function offsetsOf(
   source: AsyncIterable<readonly StoredRecord[] | StoredBatch>,
   onRecords: (count: number) => void = () => undefined,
@@ -21,239 +25,370 @@ async function offsetsOf(
   return offsets;
 }
 
-/** Turns of the event loop, enough for whatever could end to have ended. */
-async function turns(): Promise<void> {
-  for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate);
+/** Answers every partition with the record at the wanted offset. */
+const giveOne: ScriptedBrokers["answer"] = ({ offsets }) =>
+  [...offsets].map(([name, offset]) => fetched(name, [offset], { stable: 100 }));
+
+/** Brokers with one partition and scripted answers; the last answer repeats. */
+function brokersWith(end: number, ...answers: readonly FetchedPartition[]): ScriptedBrokers {
+  const brokers = new ScriptedBrokers((_, n) => [answers[Math.min(n, answers.length - 1)]]);
+  brokers.rangeByName.set("t/0", { first: 0, end });
+  return brokers;
 }
 
+const unfired = new AbortController().signal;
+
 describe("a tail", () => {
-  test("asks with a long wait, from the offset given, and goes on after what it got", async () => {
+  test("polls with a long wait from the given offset, and continues after the records it got", async () => {
     const abort = new AbortController();
-    const fake = fakeReads(({ offsets }) => [fetched(0, [offsets.get(0) ?? 0], { stable: 100 })]);
-    const heard = await offsetsOf(fake.reads.tail("t", 0, 7, abort.signal), (count) => {
+    const brokers = new ScriptedBrokers(giveOne);
+    const heard = await offsetsOf(brokers.reads().tail("t", 0, 7, abort.signal), (count) => {
       if (count === 3) abort.abort();
     });
     assert.deepEqual(heard, [7, 8, 9]);
-    assert.deepEqual(
-      fake.asked.map(({ waitMs, offsets }) => [waitMs, offsets.get(0)]),
-      [
-        [1_000, 7],
-        [1_000, 8],
-        [1_000, 9],
-      ],
-    );
+    for (const [n, { waitMs, offsets }] of brokers.asked.entries())
+      assert.deepEqual([waitMs, offsets.get("t/0")], [1_000, 7 + n]);
   });
 
-  for (const [where, fake] of [
-    ["while a broker keeps it waiting", () => fakeReads(never)],
-    ["while it cannot connect", () => fakeReads(never, { connect: never })],
+  for (const [where, prepare] of [
+    ["while a broker keeps it waiting", () => new ScriptedBrokers(never)],
+    [
+      "while it cannot connect",
+      () => Object.assign(new ScriptedBrokers(never), { connect: () => never<void>() }),
+    ],
   ] as const) {
-    test(`ends at once when told, ${where}`, async () => {
+    test(`ends at once on its signal, ${where}`, async () => {
       const abort = new AbortController();
-      const ended = offsetsOf(fake().reads.tail("t", 0, 0, abort.signal));
+      const ended = offsetsOf(prepare().reads().tail("t", 0, 0, abort.signal));
       await turns();
       abort.abort();
       assert.deepEqual(await ended, []);
     });
   }
 
-  test("closes its connection once the answer it no longer waits for has come", async () => {
+  test("ends at once on its signal, although records are queued", async () => {
     const abort = new AbortController();
-    let answerLate: (answer: readonly object[]) => void = () => undefined;
-    const fake = fakeReads(
-      () =>
-        new Promise<readonly object[]>((resolve) => {
-          answerLate = resolve;
-        }),
-    );
-    const ended = offsetsOf(fake.reads.tail("t", 0, 0, abort.signal));
-    await turns();
-    abort.abort();
-    await ended;
-    assert.equal(fake.disconnects, 0, "closing it now would only wait for the answer");
-    answerLate([]);
-    await turns();
-    assert.equal(fake.disconnects, 1);
-    assert.equal(fake.asked.length, 1);
-  });
-
-  test("sits out a broker that fails, wherever it fails, and misses nothing", async () => {
-    const abort = new AbortController();
-    let connects = 0;
-    const connect = async () => {
-      if (connects++ === 0) throw failure("COORDINATOR_NOT_AVAILABLE");
-    };
-    const fake = fakeReads(
-      ({ offsets }, n) => {
-        if (n === 1 || n === 2) throw failure("NETWORK_EXCEPTION");
-        return [fetched(0, [offsets.get(0) ?? 0], { stable: 100 })];
-      },
-      { connect },
-    );
-    const heard = await offsetsOf(fake.reads.tail("t", 0, 0, abort.signal), (count) => {
-      if (count === 2) abort.abort();
-    });
+    const brokers = new ScriptedBrokers(giveOne);
+    const heard: number[] = [];
+    for await (const records of brokers.reads().tail("t", 0, 0, abort.signal)) {
+      heard.push(...records.map(({ offset }) => offset));
+      await turns(); // more is fetched meanwhile
+      if (heard.length === 2) abort.abort();
+    }
     assert.deepEqual(heard, [0, 1]);
-    assert.equal(connects, 2);
   });
 
-  for (const [title, earliest, latest] of [
-    ["begins where the partition begins when that lies later", 40, 50],
-    ["begins anew when the topic was made anew and ends before", 2, 5],
+  test("waits for a broker that fails at any point, and misses no record", async () => {
+    const abort = new AbortController();
+    const brokers = new ScriptedBrokers((asked, n) => {
+      if (n === 1 || n === 2) throw failure(13);
+      return n === 3 ? [refused("t/0", 6)] : giveOne(asked, n);
+    });
+    let connects = 0;
+    brokers.connect = async () => {
+      if (connects++ === 0) throw failure(15);
+    };
+    const heard = await offsetsOf(brokers.reads().tail("t", 0, 0, abort.signal), (count) => {
+      if (count === 3) abort.abort();
+    });
+    assert.deepEqual(heard, [0, 1, 2]);
+  });
+
+  for (const [title, first, end] of [
+    ["starts at the start of the partition if that is later", 40, 50],
+    ["starts at the start of a recreated topic that ends earlier", 2, 5],
   ] as const) {
     test(title, async () => {
       const abort = new AbortController();
-      const fake = fakeReads(
-        ({ offsets }) => {
-          const offset = offsets.get(0) ?? 0;
-          if (offset < earliest || offset > latest) throw failure("OFFSET_OUT_OF_RANGE");
-          return [fetched(0, [offset], { stable: latest })];
-        },
-        { earliest, latest },
-      );
-      assert.deepEqual(await offsetsOf(fake.reads.tail("t", 0, 9, abort.signal), () => abort.abort()), [
-        earliest,
-      ]);
+      const brokers = new ScriptedBrokers(({ offsets }) => {
+        const offset = offsets.get("t/0") ?? 0;
+        const isIn = offset >= first && offset <= end;
+        return [isIn ? fetched("t/0", [offset], { stable: end }) : refused("t/0", 1)];
+      });
+      brokers.rangeByName.set("t/0", { first, end });
+      const heard = await offsetsOf(brokers.reads().tail("t", 0, 9, abort.signal), () => abort.abort());
+      assert.deepEqual(heard, [first]);
     });
   }
 
-  test("refuses a partition that the topic does not have", async () => {
-    const fake = fakeReads(never, { partitions: 2 });
-    const { signal } = new AbortController();
-    await assert.rejects(offsetsOf(fake.reads.tail("t", 2, 0, signal)), { code: "TOPIC_UNFIT" });
-    await turns();
-    assert.equal(fake.disconnects, 1);
-  });
-
-  test("tells what no waiting mends", async () => {
-    const fake = fakeReads(() => {
-      throw failure("TOPIC_AUTHORIZATION_FAILED");
-    });
-    const { signal } = new AbortController();
-    await assert.rejects(offsetsOf(fake.reads.tail("t", 0, 0, signal)), {
+  test("throws a permanent failure", async () => {
+    const brokers = new ScriptedBrokers(() => [refused("t/0", 29)]);
+    await assert.rejects(offsetsOf(brokers.reads().tail("t", 0, 0, unfired)), {
       code: "NOT_AUTHORIZED",
-      message: "topic t could not be read: TOPIC_AUTHORIZATION_FAILED: the user needs Read on topic t",
+      message: /^topic t could not be read: .*TOPIC_AUTHORIZATION_FAILED: the user needs Read on topic t$/,
     });
   });
 
-  test("leaves no listener on its signal behind, however often it asks", async () => {
+  test("yields the records that came before a failure first", async () => {
+    const brokers = new ScriptedBrokers((asked, n) => (n < 2 ? giveOne(asked, n) : [refused("t/0", 29)]));
+    const heard: number[] = [];
+    const tail = async () => {
+      for await (const records of brokers.reads().tail("t", 0, 0, unfired)) {
+        heard.push(...records.map(({ offset }) => offset));
+        await turns();
+      }
+    };
+    await assert.rejects(tail(), { code: "NOT_AUTHORIZED" });
+    assert.deepEqual(heard, [0, 1]);
+  });
+
+  test("pauses when its reader falls behind, and continues with it", async () => {
+    const many = (from: number) => Array.from({ length: 1_500 }, (_, i) => from + i);
+    const brokers = new ScriptedBrokers(({ offsets }) => [
+      fetched("t/0", many(offsets.get("t/0") ?? 0), { stable: 1e6 }),
+    ]);
+    const tail = brokers.reads().tail("t", 0, 0, unfired)[Symbol.asyncIterator]();
+    assert.equal((await tail.next()).value?.length, 1_500);
+    await turns(100);
+    const asked = brokers.asked.length;
+    assert.ok(asked <= 4, `${asked} fetches ahead of the reader`);
+    for (let i = 0; i < 4; i++) await tail.next();
+    await turns();
+    assert.ok(brokers.asked.length > asked, "it does not go on");
+    await tail.return?.(undefined);
+  });
+
+  test("shares its connections with the others, and ends without them", async () => {
+    const brokers = new ScriptedBrokers(giveOne);
+    const reads = brokers.reads();
+    const [one, other] = [new AbortController(), new AbortController()];
+    const heard = offsetsOf(reads.tail("t", 1, 0, other.signal), (count) => {
+      if (count > 20) other.abort();
+    });
+    await offsetsOf(reads.tail("t", 0, 0, one.signal), () => one.abort());
+    await heard;
+    assert.equal(brokers.linksOpened, 1);
+    await reads.close();
+    assert.equal(brokers.openLinks.size, 0);
+  });
+
+  test("leaves no listener on its signal, however often it polls", async () => {
     const abort = new AbortController();
     let listeners = 0;
+    let most = 0;
     const { addEventListener, removeEventListener } = abort.signal;
     abort.signal.addEventListener = (...args: Parameters<typeof addEventListener>) => {
-      listeners++;
+      most = Math.max(most, ++listeners);
       addEventListener.apply(abort.signal, args);
     };
     abort.signal.removeEventListener = (...args: Parameters<typeof removeEventListener>) => {
       listeners--;
       removeEventListener.apply(abort.signal, args);
     };
-    let most = 0;
-    const fake = fakeReads((_, n) => {
-      most = Math.max(most, listeners);
-      return n < 200 ? [fetched(0, [], { stable: 0 })] : [fetched(0, [0], { stable: 1 })];
+    const brokers = new ScriptedBrokers(giveOne);
+    await offsetsOf(brokers.reads().tail("t", 0, 0, abort.signal), (count) => {
+      if (count > 200) abort.abort();
     });
-    await offsetsOf(fake.reads.tail("t", 0, 0, abort.signal), () => abort.abort());
-    assert.ok(most <= 2, `${most} listeners at once`);
+    assert.ok(most <= 1, `${most} listeners at once`);
+    assert.ok(listeners <= 0, `${listeners} listeners left`);
   });
 });
 
 describe("a read", () => {
-  const { signal } = new AbortController();
-
-  test("does not lose what one broker gave while another failed", async () => {
-    const fake = fakeReads(
-      ({ offsets }, n, leader) => {
-        if (n < 2 && leader === "2") throw failure("NETWORK_EXCEPTION");
-        return [...offsets].map(([partition, offset]) => fetched(partition, [offset], { stable: 2 }));
-      },
-      { partitions: 2, leaders: ["1", "2"] },
-    );
+  test("does not lose records of one broker while another fails", async () => {
+    const brokers = new ScriptedBrokers(({ offsets, nodeId }, n) => {
+      if (n < 3 && nodeId === "2") throw failure(13);
+      return [...offsets].map(([name, offset]) => fetched(name, [offset], { stable: 2 }));
+    });
+    brokers.leaderByName.set("t/1", "2");
+    for (const name of ["t/0", "t/1"]) brokers.rangeByName.set(name, { first: 0, end: 2 });
     const seen: string[] = [];
-    for await (const { partition, records } of fake.reads.read("t", signal))
+    for await (const { partition, records } of brokers.reads(2).read("t", unfired))
       seen.push(...records.map(({ offset }) => `${partition}/${offset}`));
     assert.deepEqual(seen.sort(), ["0/0", "0/1", "1/0", "1/1"]);
+    assert.equal(brokers.openLinks.size, 0);
   });
 
-  test("waits for a transaction that was open when it was asked, and for no later one", async () => {
-    const answers = [
-      fetched(0, [0, 1], { stable: 2, written: 4 }),
-      fetched(0, [], { stable: 2, written: 6 }),
-      fetched(0, [2, 3, 4], { stable: 5, written: 6 }),
-    ];
-    const fake = fakeReads((_, n) => [answers[n]]);
-    assert.deepEqual(await offsetsOf(fake.reads.read("t", signal)), [0, 1, 2, 3]);
-    assert.equal(fake.asked.length, 3);
-    assert.deepEqual([fake.asked[0].waitMs, fake.asked[1].waitMs > 0], [0, true]);
-  });
-
-  test("asks no more for a partition that it has read", async () => {
-    const fake = fakeReads(
-      ({ offsets }) =>
-        [...offsets].map(([partition, offset]) =>
-          fetched(partition, [offset], { stable: 1 + 2 * partition }),
-        ),
-      { partitions: 2 },
+  test("waits for a transaction that was open at its start, and for no later one", async () => {
+    const brokers = brokersWith(
+      4,
+      fetched("t/0", [0, 1], { stable: 2, written: 4 }),
+      fetched("t/0", [], { stable: 2, written: 6 }),
+      fetched("t/0", [2, 3, 4], { stable: 5, written: 6 }),
     );
-    await offsetsOf(fake.reads.read("t", signal));
-    assert.deepEqual(
-      fake.asked.map(({ offsets }) => [...offsets.keys()]),
-      [[0, 1], [1], [1]],
-    );
+    assert.deepEqual(await offsetsOf(brokers.reads().read("t", unfired)), [0, 1, 2, 3]);
+    assert.equal(brokers.asked.length, 3);
+    assert.ok(brokers.asked.every(({ waitMs }) => waitMs === 250));
   });
 
-  test("steps over a batch that compaction emptied, and over nothing behind it", async () => {
+  test("does not poll a partition that it has read", async () => {
+    const brokers = new ScriptedBrokers(giveOne);
+    brokers.rangeByName.set("t/0", { first: 0, end: 1 });
+    brokers.rangeByName.set("t/1", { first: 0, end: 3 });
+    await offsetsOf(brokers.reads(2).read("t", unfired));
+    const asked = brokers.asked.map(({ offsets }) => [...offsets.keys()].sort().join());
+    assert.deepEqual(asked, ["t/0,t/1", "t/1", "t/1"]);
+  });
+
+  test("does not poll an empty topic", async () => {
+    const brokers = new ScriptedBrokers(giveOne);
+    brokers.rangeByName.set("t/0", { first: 9, end: 9 });
+    assert.deepEqual(await offsetsOf(brokers.reads(2).read("t", unfired)), []);
+    assert.equal(brokers.asked.length, 0);
+  });
+
+  test("skips a batch that compaction emptied, and nothing after it", async () => {
+    const emptied = stored(
+      altered(around(Buffer.alloc(0), 0), (copy) => copy.writeInt32BE(0, 23)),
+      0n,
+    );
     // Partition 0 has an emptied batch at 0; partition 1's first record did not fit into the answer with it.
     const answers = [
-      [fetched(0, [], { stable: 2 }), fetched(1, [], { stable: 1 })],
-      [fetched(0, [1], { stable: 2 }), fetched(1, [0], { stable: 1 })],
+      [{ ...fetched("t/0", [], { stable: 2 }), recordSet: emptied }, fetched("t/1", [], { stable: 1 })],
+      [fetched("t/0", [1], { stable: 2 }), fetched("t/1", [0], { stable: 1 })],
     ];
-    const fake = fakeReads((_, n) => answers[n], { partitions: 2 });
-    assert.deepEqual(await offsetsOf(fake.reads.read("t", signal)), [1, 0]);
-    assert.deepEqual(
-      [...fake.asked[1].offsets],
-      [
-        [0, 1],
-        [1, 0],
-      ],
-    );
+    const brokers = new ScriptedBrokers((_, n) => answers[n]);
+    brokers.rangeByName.set("t/0", { first: 0, end: 2 });
+    brokers.rangeByName.set("t/1", { first: 0, end: 1 });
+    assert.deepEqual(await offsetsOf(brokers.reads(2).read("t", unfired)), [1, 0]);
+    assert.deepEqual([...brokers.asked[1].offsets].sort(), [
+      ["t/0", 1],
+      ["t/1", 0],
+    ]);
+  });
+
+  test("throws the reason of its signal, whatever else has failed", async () => {
+    for (const prepare of [
+      () => brokersWith(4, fetched("t/0", [0], { stable: 1, written: 4 })),
+      () => Object.assign(brokersWith(4), { connect: () => Promise.reject(failure(15)) }),
+    ]) {
+      const abort = new AbortController();
+      const brokers = prepare();
+      const reading = offsetsOf(brokers.reads().read("t", abort.signal));
+      await turns();
+      abort.abort(new Error("enough"));
+      await assert.rejects(reading, { message: "enough" });
+      await turns();
+      assert.equal(brokers.openLinks.size, 0);
+    }
+  });
+
+  test("of a topic that the user may not read names the missing right", async () => {
+    const brokers = brokersWith(4);
+    brokers.onRange = () => {
+      throw failure(29);
+    };
+    await assert.rejects(offsetsOf(brokers.reads().read("t", unfired)), { code: "NOT_AUTHORIZED" });
   });
 });
 
 describe("a restore", () => {
-  test("waits for a transaction whose end the partition does not know yet: it may be the last owner's", async () => {
-    const answers = [
-      fetched(0, [0, 1], { stable: 2, written: 4 }),
-      fetched(0, [], { stable: 2, written: 4 }),
-      fetched(0, [2, 3], { stable: 4 }),
-    ];
-    const fake = fakeReads(() => [answers.shift() ?? fetched(0, [], { stable: 4 })]);
-    assert.deepEqual(await offsetsOf(fake.reads.restore("t", 0, new AbortController().signal)), [0, 1, 2, 3]);
-    assert.equal(fake.disconnects, 1);
+  test("reads a compressed record as large as our topics accept, whatever the limit of the input", async () => {
+    const value = Buffer.alloc(16 * 1024 * 1024, "model");
+    const bytes = encodeRecordBatch([{ key: Buffer.from("a"), value }], { ...plain, compression: "zstd" });
+    const answer = { ...fetched("t/0", [], { stable: 1 }), recordSet: bytes };
+    const found: StoredRecord[] = [];
+    for await (const records of brokersWith(1, answer).reads().restore("t", 0, unfired))
+      found.push(...records);
+    assert.deepEqual(
+      found.map(({ unreadable, value: read }) => [unreadable, read?.equals(value)]),
+      [[undefined, true]],
+    );
   });
 
-  test("that waits for long tells for which transaction, now and then", async () => {
-    const fake = fakeReads(({ offsets }, n) => {
-      const from = offsets.get(0) ?? 0;
-      return [
-        n < 90
-          ? fetched(0, from === 0 ? [0] : [], { stable: 1, written: 3 })
-          : fetched(0, [1, 2], { stable: 3 }),
-      ];
-    });
-    assert.deepEqual(await offsetsOf(fake.reads.restore("t", 0, new AbortController().signal)), [0, 1, 2]);
-    const told = 'waiting for a transaction to end {"topic":"t","partition":0,"offset":1,"goal":3}';
-    assert.deepEqual(fake.warned, [told, told]);
+  test("waits for a transaction whose end the partition does not know yet, because it may be the last owner's", async () => {
+    const brokers = brokersWith(
+      4,
+      fetched("t/0", [0, 1], { stable: 2, written: 4 }),
+      fetched("t/0", [], { stable: 2, written: 4 }),
+      fetched("t/0", [2, 3], { stable: 4 }),
+    );
+    assert.deepEqual(await offsetsOf(brokers.reads().restore("t", 0, unfired)), [0, 1, 2, 3]);
+    assert.equal(brokers.openLinks.size, 0);
   });
 
-  test("from a broker that does not answer tells why, now and then", { timeout: 60_000 }, async () => {
-    const fake = fakeReads((_, n) => {
-      if (n < 8) throw failure("REQUEST_TIMED_OUT");
-      return [fetched(0, [0], { stable: 1 })];
+  test("that waits for long names the transaction from time to time", async () => {
+    mock.timers.enable({ apis: ["setTimeout"] });
+    try {
+      let isEnded = false;
+      const brokers = brokersWith(3);
+      brokers.answer = async ({ offsets }) => {
+        await turns(2);
+        if (isEnded) return [fetched("t/0", [1, 2], { stable: 3 })];
+        return [fetched("t/0", offsets.get("t/0") === 0 ? [0] : [], { stable: 1, written: 3 })];
+      };
+      const restored = offsetsOf(brokers.reads().restore("t", 0, unfired));
+      for (let told = 0; told < 2; told++) {
+        await turns();
+        mock.timers.tick(10_000);
+      }
+      await turns();
+      isEnded = true;
+      assert.deepEqual(await restored, [0, 1, 2]);
+      const told = 'waiting for a transaction to end {"topic":"t","partition":0,"offset":1,"goal":3}';
+      assert.deepEqual(brokers.warned, [told, told]);
+    } finally {
+      mock.timers.reset();
+    }
+  });
+
+  for (const [what, prepare] of [
+    [
+      "fetches",
+      (brokers: ScriptedBrokers) => {
+        brokers.answer = (_, n) => {
+          if (n < 8) throw failure(7);
+          return [fetched("t/0", [0], { stable: 1 })];
+        };
+      },
+    ],
+    [
+      "questions for its end",
+      (brokers: ScriptedBrokers) => {
+        let asked = 0;
+        brokers.onRange = () => {
+          if (asked++ < 8) throw failure(7);
+        };
+      },
+    ],
+  ] as const) {
+    test(`from a broker that does not answer ${what} warns from time to time`, async () => {
+      const brokers = brokersWith(1, fetched("t/0", [0], { stable: 1 }));
+      prepare(brokers);
+      assert.deepEqual(await offsetsOf(brokers.reads().restore("t", 0, unfired)), [0]);
+      assert.equal(brokers.warned.length, 1);
+      assert.match(brokers.warned[0], /^log did not answer, trying again .*REQUEST_TIMED_OUT/);
     });
-    assert.deepEqual(await offsetsOf(fake.reads.restore("t", 0, new AbortController().signal)), [0]);
-    assert.deepEqual(fake.warned, [
-      'log did not answer, trying again {"topic":"t","reason":"REQUEST_TIMED_OUT"}',
-    ]);
+  }
+
+  test("ends early on its signal", async () => {
+    const abort = new AbortController();
+    const brokers = brokersWith(4, fetched("t/0", [0], { stable: 1, written: 4 }));
+    assert.deepEqual(
+      await offsetsOf(brokers.reads().restore("t", 0, abort.signal), () => abort.abort()),
+      [0],
+    );
+    assert.equal(brokers.openLinks.size, 0);
+  });
+});
+
+describe("a follow", () => {
+  for (const [from, first] of [
+    ["earliest", 3],
+    ["latest", 9],
+  ] as const) {
+    test(`from the ${from} starts there in all partitions, and continues until its signal`, async () => {
+      const brokers = new ScriptedBrokers(giveOne);
+      for (const name of ["t/0", "t/1"]) brokers.rangeByName.set(name, { first: 3, end: 9 });
+      const abort = new AbortController();
+      const seen = new Set<string>();
+      for await (const { partition, records } of brokers.reads(2).follow("t", from, abort.signal)) {
+        for (const { offset } of records) seen.add(`${partition}/${offset}`);
+        if (seen.size > 8) abort.abort();
+      }
+      assert.ok(seen.has(`0/${first}`) && seen.has(`1/${first}`) && !seen.has(`0/${first - 1}`));
+      assert.equal(brokers.openLinks.size, 0);
+    });
+  }
+
+  test("ends without an error on its signal while a broker does not answer", async () => {
+    const brokers = new ScriptedBrokers(giveOne);
+    brokers.connect = () => Promise.reject(failure(15));
+    const abort = new AbortController();
+    const following = offsetsOf(brokers.reads().follow("t", "earliest", abort.signal));
+    await turns();
+    abort.abort();
+    assert.deepEqual(await following, []);
+    assert.equal(brokers.openLinks.size, 0);
   });
 });

@@ -1,0 +1,357 @@
+// The Kafka requests that move records: fetch, produce, transactions, offsets. We send them ourselves over the
+// client's connections because they decide whether a record is read and written exactly once. Each request has one
+// answer. This file never retries and never interprets an error code; the caller does.
+//
+// Versions are fixed to ones that every broker from Kafka 2.3 to 4.x supports. Metadata and DescribeTransactions need
+// newer brokers, so callers first ask whether the broker supports them.
+//
+// Requests about the cluster and the consumer group are in `cluster-requests.ts`.
+
+import { WireReader, WireWriter } from "./wire-bytes.ts";
+
+export interface TopicPartition {
+  readonly topic: string;
+  readonly partition: number;
+}
+
+/** How a broker identifies a producer. */
+export interface ProducerIdentity {
+  /** Null outside transactions. */
+  readonly transactionalId: string | null;
+  readonly producerId: number;
+  readonly epoch: number;
+}
+
+export type TransactionalIdentity = ProducerIdentity & { readonly transactionalId: string };
+
+/** A request and how to read its answer. `facts` describes the request for messages and tests. */
+export interface KafkaRequest<Answer> {
+  readonly api: Api;
+  readonly facts: Readonly<Record<string, unknown>>;
+  write(to: WireWriter): void;
+  read(from: WireReader): Answer;
+}
+
+export type Api = keyof typeof apis;
+
+export const apis = {
+  Produce: { key: 0, version: 7 },
+  Fetch: { key: 1, version: 11 },
+  ListOffsets: { key: 2, version: 3 },
+  Metadata: { key: 3, version: 12 },
+  OffsetFetch: { key: 9, version: 4 },
+  FindCoordinator: { key: 10, version: 2 },
+  JoinGroup: { key: 11, version: 5 },
+  Heartbeat: { key: 12, version: 3 },
+  LeaveGroup: { key: 13, version: 1 },
+  SyncGroup: { key: 14, version: 3 },
+  InitProducerId: { key: 22, version: 1 },
+  AddPartitionsToTxn: { key: 24, version: 1 },
+  AddOffsetsToTxn: { key: 25, version: 1 },
+  EndTxn: { key: 26, version: 1 },
+  TxnOffsetCommit: { key: 28, version: 1 },
+  DescribeTransactions: { key: 65, version: 0 },
+} as const;
+
+export interface PartitionCode extends TopicPartition {
+  readonly errorCode: number;
+}
+
+export interface Initialized {
+  readonly errorCode: number;
+  readonly producerId: number;
+  readonly epoch: number;
+}
+
+export function initProducerId(
+  transactionalId: string | null,
+  transactionTimeoutMs: number,
+): KafkaRequest<Initialized> {
+  return {
+    api: "InitProducerId",
+    facts: { transactionalId },
+    write: (to) => to.string(transactionalId).int32(transactionTimeoutMs),
+    read: (from) => {
+      from.int32(); // throttle time
+      return { errorCode: from.int16(), producerId: from.int64(), epoch: from.int16() };
+    },
+  };
+}
+
+export function addPartitionsToTxn(
+  identity: TransactionalIdentity,
+  places: readonly TopicPartition[],
+): KafkaRequest<readonly PartitionCode[]> {
+  return {
+    api: "AddPartitionsToTxn",
+    facts: { ...identity, places },
+    write: (to) => {
+      writeIdentity(to, identity);
+      writeByTopic(to, places, ({ partition }) => to.int32(partition));
+    },
+    read: readCodes,
+  };
+}
+
+export function addOffsetsToTxn(
+  identity: TransactionalIdentity,
+  group: string,
+): KafkaRequest<{ readonly errorCode: number }> {
+  return {
+    api: "AddOffsetsToTxn",
+    facts: { ...identity, group },
+    write: (to) => writeIdentity(to, identity).string(group),
+    read: readCode,
+  };
+}
+
+export interface GroupOffset extends TopicPartition {
+  readonly offset: number;
+}
+
+export function txnOffsetCommit(
+  identity: TransactionalIdentity,
+  group: string,
+  offsets: readonly GroupOffset[],
+): KafkaRequest<readonly PartitionCode[]> {
+  const { transactionalId, producerId, epoch } = identity;
+  return {
+    api: "TxnOffsetCommit",
+    facts: { ...identity, group, offsets },
+    write: (to) => {
+      to.string(transactionalId).string(group).int64(producerId).int16(epoch);
+      writeByTopic(to, offsets, ({ partition, offset }) => to.int32(partition).int64(offset).string(null));
+    },
+    read: readCodes,
+  };
+}
+
+export function endTxn(
+  identity: TransactionalIdentity,
+  isCommit: boolean,
+): KafkaRequest<{ readonly errorCode: number }> {
+  return {
+    api: "EndTxn",
+    facts: { ...identity, isCommit },
+    write: (to) => writeIdentity(to, identity).int8(isCommit ? 1 : 0),
+    read: readCode,
+  };
+}
+
+export interface TransactionState {
+  readonly errorCode: number;
+  /** Kafka's name: Empty, Ongoing, PrepareCommit, CompleteCommit, PrepareAbort, CompleteAbort, … */
+  readonly state: string;
+}
+
+/** Asks the coordinator how the last transaction of this id ended. Brokers before Kafka 3.0 cannot answer. */
+export function describeTransaction(transactionalId: string): KafkaRequest<readonly TransactionState[]> {
+  return {
+    api: "DescribeTransactions",
+    facts: { transactionalId },
+    write: (to) => {
+      to.noTags(); // request header
+      to.compactArray([transactionalId], (id) => to.compactString(id)).noTags();
+    },
+    read: (from) => {
+      from.skipTags(); // answer header
+      from.int32(); // throttle time
+      return from.compactArray(() => {
+        const errorCode = from.int16();
+        from.compactString(); // the id
+        const state = from.compactString() ?? "";
+        from.raw(4 + 8 + 8 + 2); // timeout, start, producer id, epoch
+        from.compactArray(() => {
+          from.compactString(); // topic
+          from.compactArray(() => from.int32());
+          from.skipTags();
+        });
+        from.skipTags();
+        return { errorCode, state };
+      });
+    },
+  };
+}
+
+/** Record batches as bytes, at most one per partition. */
+export interface EncodedBatch extends TopicPartition {
+  readonly bytes: Buffer;
+}
+
+export interface Produced extends PartitionCode {
+  readonly baseOffset: number;
+}
+
+export function produce(
+  transactionalId: string | null,
+  batches: readonly EncodedBatch[],
+  timeoutMs: number,
+): KafkaRequest<readonly Produced[]> {
+  const allReplicas = -1;
+  return {
+    api: "Produce",
+    facts: { transactionalId, places: batches.map(({ topic, partition }) => ({ topic, partition })) },
+    write: (to) => {
+      to.string(transactionalId).int16(allReplicas).int32(timeoutMs);
+      writeByTopic(to, batches, ({ partition, bytes }) => to.int32(partition).blob(bytes));
+    },
+    read: (from) =>
+      readByTopic(from, (topic) => {
+        const answer = {
+          topic,
+          partition: from.int32(),
+          errorCode: from.int16(),
+          baseOffset: from.int64(),
+        };
+        from.int64(); // log append time
+        from.int64(); // log start offset
+        return answer;
+      }),
+  };
+}
+
+export interface FetchFrom extends TopicPartition {
+  readonly offset: number;
+  readonly maxBytes: number;
+}
+
+export interface AbortedTransaction {
+  readonly producerId: number;
+  readonly firstOffset: number;
+}
+
+export interface FetchedPartition extends PartitionCode {
+  /** The offset after the last record written. */
+  readonly highWatermark: number;
+  /** The offset before which every transaction is committed or aborted. */
+  readonly lastStableOffset: number;
+  readonly abortedTransactions: readonly AbortedTransaction[];
+  readonly recordSet: Buffer;
+}
+
+export interface Fetched {
+  readonly errorCode: number;
+  readonly partitions: readonly FetchedPartition[];
+}
+
+/** Asks for committed records only. A broker that has none waits up to `maxWaitMs` before it answers. */
+export function fetchCommitted(
+  places: readonly FetchFrom[],
+  limits: { readonly maxWaitMs: number; readonly maxBytes: number },
+): KafkaRequest<Fetched> {
+  return {
+    api: "Fetch",
+    facts: { places, ...limits },
+    write: (to) => {
+      const [consumer, minBytes, readCommitted, noSession, noSessionEpoch] = [-1, 1, 1, 0, -1];
+      to.int32(consumer).int32(limits.maxWaitMs).int32(minBytes).int32(limits.maxBytes);
+      to.int8(readCommitted).int32(noSession).int32(noSessionEpoch);
+      writeByTopic(to, places, ({ partition, offset, maxBytes }) => {
+        const anyLeaderEpoch = -1;
+        const notAFollower = -1;
+        to.int32(partition).int32(anyLeaderEpoch).int64(offset).int64(notAFollower).int32(maxBytes);
+      });
+      to.array([], () => {}); // topics to forget, of a session
+      to.string(""); // rack
+    },
+    read: (from) => {
+      from.int32(); // throttle time
+      const errorCode = from.int16();
+      from.int32(); // session id
+      return { errorCode, partitions: readByTopic(from, (topic) => readFetched(from, topic)) };
+    },
+  };
+}
+
+function readFetched(from: WireReader, topic: string): FetchedPartition {
+  const head = {
+    topic,
+    partition: from.int32(),
+    errorCode: from.int16(),
+    highWatermark: from.int64(),
+    lastStableOffset: from.int64(),
+  };
+  from.int64(); // log start offset
+  const abortedTransactions = from.array(() => ({ producerId: from.int64(), firstOffset: from.int64() }));
+  from.int32(); // preferred read replica
+  return { ...head, abortedTransactions, recordSet: from.blob() };
+}
+
+export interface ListedOffset extends PartitionCode {
+  readonly offset: number;
+}
+
+/** "earliest": the first offset. "latest": the offset after the last record. "stable": the last stable offset. */
+export function listOffsets(
+  places: readonly TopicPartition[],
+  which: "earliest" | "latest" | "stable",
+): KafkaRequest<readonly ListedOffset[]> {
+  const timestamp = which === "earliest" ? -2 : -1;
+  return {
+    api: "ListOffsets",
+    facts: { places, which },
+    write: (to) => {
+      const consumer = -1;
+      const isolation = which === "stable" ? 1 : 0;
+      to.int32(consumer).int8(isolation);
+      writeByTopic(to, places, ({ partition }) => to.int32(partition).int64(timestamp));
+    },
+    read: (from) => {
+      from.int32(); // throttle time
+      return readByTopic(from, (topic) => {
+        const code = { topic, partition: from.int32(), errorCode: from.int16() };
+        from.int64(); // timestamp
+        return { ...code, offset: from.int64() };
+      });
+    },
+  };
+}
+
+function writeIdentity(to: WireWriter, identity: TransactionalIdentity): WireWriter {
+  return to.string(identity.transactionalId).int64(identity.producerId).int16(identity.epoch);
+}
+
+export function writeByTopic<T extends TopicPartition>(
+  to: WireWriter,
+  places: readonly T[],
+  write: (place: T) => unknown,
+): void {
+  const byTopic = new Map<string, T[]>();
+  for (const place of places) {
+    const ofTopic = byTopic.get(place.topic);
+    if (ofTopic === undefined) byTopic.set(place.topic, [place]);
+    else ofTopic.push(place);
+  }
+  to.array([...byTopic], ([topic, ofTopic]) => {
+    to.string(topic).array(ofTopic, write);
+  });
+}
+
+export function readByTopic<T>(from: WireReader, read: (topic: string) => T): T[] {
+  return from
+    .array(() => {
+      const topic = from.string() ?? "";
+      return from.array(() => read(topic));
+    })
+    .flat();
+}
+
+function readCodes(from: WireReader): readonly PartitionCode[] {
+  from.int32(); // throttle time
+  return readByTopic(from, (topic) => ({ topic, partition: from.int32(), errorCode: from.int16() }));
+}
+
+export function readCode(from: WireReader): { readonly errorCode: number } {
+  from.int32(); // throttle time
+  return { errorCode: from.int16() };
+}
+
+export function encodeRequest(request: KafkaRequest<unknown>): Buffer {
+  const writer = new WireWriter();
+  request.write(writer);
+  return writer.bytes;
+}
+
+export function decodeAnswer<Answer>(request: KafkaRequest<Answer>, bytes: Buffer): Answer {
+  return request.read(new WireReader(bytes));
+}
