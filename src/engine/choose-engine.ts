@@ -1,8 +1,8 @@
-// Which engine runs the models: the one the configuration names, or with "auto" TensorFlow where it sees a GPU and
-// the SIMD kernel everywhere else. Says in one log line what was chosen and why.
+// Chooses the engine: the one that engine.kind names, or with "auto" TensorFlow on a machine with a GPU and the SIMD
+// kernel on all others. Logs the choice and the reason in one line.
 
+import type { Engine } from "../models/forecastnet/engine.ts";
 import type { Logger } from "../runtime/logging.ts";
-import type { Engine } from "./engine.ts";
 import { findNativeBinding, type NativeBinding } from "./tensorflow/native-binding.ts";
 import { openThreadedEngine, type ThreadedEngineOptions } from "./threads/threaded-engine.ts";
 
@@ -10,11 +10,11 @@ export interface EngineSettings {
   readonly kind: "auto" | "simd" | "tensorflow";
   /** 0 leaves one core to the event loop. */
   readonly threads: number;
-  /** For the weights that TensorFlow keeps on its device. */
+  /** Budget for the weights that TensorFlow keeps on its device. */
   readonly memoryMb: number;
 }
 
-/** What the choice depends on beside the settings. */
+/** How engines are opened and TensorFlow is found; tests replace both. */
 export interface EngineSources {
   readonly open: (options: ThreadedEngineOptions) => Promise<Engine>;
   /** Looks for native TensorFlow without loading it. */
@@ -26,7 +26,7 @@ interface Choice {
   readonly why: string;
 }
 
-/** Rejects with ENGINE_FAILED when the engine asked for cannot be had; where "auto" meets one, it takes simd. */
+/** Rejects with ENGINE_FAILED if the engine that engine.kind names does not start. "auto" falls back to simd. */
 export async function chooseEngine(
   settings: EngineSettings,
   logger: Logger,
@@ -41,7 +41,7 @@ export async function chooseEngine(
 async function choose(settings: EngineSettings, sources: EngineSources): Promise<Choice> {
   if (settings.kind === "auto") return chooseByDevice(settings, sources);
   const open = settings.kind === "simd" ? openSimd : openTensorflow;
-  return { engine: await open(settings, sources), why: "engine.kind asks for it" };
+  return { engine: await open(settings, sources), why: "engine.kind names it" };
 }
 
 async function chooseByDevice(settings: EngineSettings, sources: EngineSources): Promise<Choice> {
@@ -54,7 +54,7 @@ async function chooseByDevice(settings: EngineSettings, sources: EngineSources):
       why = `TensorFlow sees no GPU: ${engine.description.detail}`;
       await engine.close();
     } catch (error) {
-      // Whatever is wrong with it, a worker that was not told to use it does without.
+      // Any failure leads to simd: the configuration did not ask for TensorFlow.
       why = `TensorFlow cannot be used: ${(error as Error).message}`;
     }
   }
@@ -65,7 +65,7 @@ function openSimd({ threads }: EngineSettings, { open }: EngineSources): Promise
   return open({ setup: { kind: "simd" }, threads });
 }
 
-/** One thread: TensorFlow spreads its work by itself, and what it keeps on the device is that thread's. */
+/** One thread: TensorFlow parallelises by itself, and each thread would hold its own copy of the weights. */
 function openTensorflow({ memoryMb }: EngineSettings, { open }: EngineSources): Promise<Engine> {
   return open({ setup: { kind: "tensorflow", memoryMb }, threads: 1 });
 }

@@ -1,8 +1,9 @@
-// What runs the arithmetic of ForecastNet, in the net's own units and without waiting: one implementation per way
-// of computing. Everything around it (framing, ensembles, mixtures, the training loop) is shared and written once.
+// The interface of an executor: the arithmetic of ForecastNet in the net's units, synchronous. There is one executor
+// per way of computing. Framing, ensembles, mixtures and the training loop are the same for all and live outside.
 //
 // Legend: T target channels, τ steps, P sample paths, B rows of a minibatch.
 
+import type { Criterion } from "../models/forecastnet/engine.ts";
 import type { TrainingSet } from "../models/forecastnet/framing.ts";
 import type { NetPlan } from "../models/forecastnet/plan.ts";
 import type { PathNoise } from "../models/forecastnet/sample-paths.ts";
@@ -16,7 +17,7 @@ export interface SampleTask {
   readonly net: Net;
   /** The framed window, as the first cell sees it. */
   readonly window: Float32Array;
-  /** Null for linear outputs, which have one path and feed back the output itself. */
+  /** Null for linear outputs, which have one path and feed back the output. */
   readonly noise: PathNoise | null;
 }
 
@@ -32,30 +33,21 @@ export interface AdamOptions {
   /** Decoupled: each step shrinks the weights (not the biases) by learningRate × weightDecay. */
   readonly weightDecay: number;
   /**
-   * What the learning rate is multiplied with for the weights of a linear shortcut (those of a mean layer on the
-   * cell's input): they start from a fit of their own and need less. They do not decay.
+   * Factor on the learning rate for the weights of a linear shortcut (the mean layer's weights on the cell's input):
+   * they start from a linear fit and need smaller steps. They do not decay.
    */
   readonly shortcutRate: number;
 }
 
-/**
- * "forced" feeds the true targets to the next cell, as training does; "free" feeds back the net's own means.
- * Both give the mean over rows, steps and targets of the spec's loss, with z = (y − μ)/σ:
- *   likelihood  log σ + z²/2, the constant ½ log 2π left out
- *   crps        σ·(z·(2Φ(z) − 1) + 2φ(z) − 1/√π)
- *   squares     (y − μ)²
- */
-export type Criterion = "forced" | "free";
-
-/** Some nets of one plan in training, each with its own data, weights and Adam moments. */
+/** Nets of one plan in training, each with its own data, weights and Adam moments. */
 export interface TrainingSession {
-  /** One Adam step of each net on its own rows; a net whose rows are null rests. Returns each loss before the step. */
+  /** One Adam step of each net on its rows; a net whose rows are null skips it. Returns each loss before the step. */
   step(rows: readonly (Int32Array | null)[], adam: readonly AdamOptions[]): Float64Array;
   /** Each net's loss over its whole validation set. */
   validate(criterion: Criterion): Float64Array;
   /** A copy of one net's weights. */
   weights(net: number): Float32Array;
-  /** Puts weights in place and forgets the moments. */
+  /** Replaces the weights and resets the moments. */
   reset(net: number, weights: Float32Array): void;
   close(): void;
 }
@@ -66,13 +58,13 @@ export interface SessionTask {
   readonly validation: TrainingSet;
 }
 
-/** What one teacher-forced pass over a set yields: for comparing engines, not for serving. */
+/** The outputs of one teacher-forced pass over a set. Tests compare executors by them; serving does not use them. */
 export interface Derivatives {
   /** [step][target][row] */
   readonly mean: Float64Array;
   readonly deviation: Float64Array | null;
   readonly loss: number;
-  /** Of the loss, by every weight, in the layout of the weights. */
+  /** ∂loss/∂weight, in the order of the weights. */
   readonly gradient: Float64Array;
 }
 
@@ -80,6 +72,6 @@ export interface NetExecutor {
   sample(tasks: readonly SampleTask[]): readonly PathOutputs[];
   train(plan: NetPlan, tasks: readonly SessionTask[]): TrainingSession;
   differentiate(net: Net, rows: TrainingSet): Derivatives;
-  /** Gives back what it holds; the executor is not used again. */
+  /** Frees all resources. The executor cannot be used afterwards. */
   close(): void;
 }

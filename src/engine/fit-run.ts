@@ -1,14 +1,13 @@
-// The training of one net from its first weights to a result: the search for a learning rate, then training with the
-// winner until nothing improves. Driven from outside, epoch by epoch, so that several nets can go in step.
+// Trains one net from its initial weights to a result: searches for a learning rate, then trains with the best until
+// the validation loss stops improving. `fit.ts` drives it epoch by epoch, so that several nets can advance together.
 //
 //   searching ──every rate tried──► training ──patience or epochs used up──► done
 //       └──────every rate failed─────────────────────────────────────────────► done
-// With a single rate there is nothing to search for.
+// A single rate skips the search.
 
-import type { FitProgress, FitResult, FitTask } from "./engine.ts";
+import type { FitProgress, FitResult, FitTask } from "../models/forecastnet/engine.ts";
+import { createRandom, type Random } from "../runtime/random.ts";
 import type { AdamOptions, TrainingSession } from "./executor.ts";
-import { FitAttempt } from "./fit-attempt.ts";
-import { RowStream } from "./row-stream.ts";
 
 const warmUpSteps = 20;
 
@@ -24,7 +23,7 @@ export class FitRun {
   #isSearching: boolean;
   #rows: RowStream;
 
-  /** The session holds the task's first weights, whose validation loss is known. */
+  /** The session holds the task's initial weights; `startLoss` is their validation loss. */
   constructor(task: FitTask, net: number, session: TrainingSession, startLoss: number) {
     this.task = task;
     this.#net = net;
@@ -33,10 +32,11 @@ export class FitRun {
     this.#rows = new RowStream(task.training.count, task.options.seed);
     this.#isSearching = task.options.learningRates.length > 1;
     this.#attempt = this.#tryNextRate();
-    if (!Number.isFinite(startLoss)) this.#giveUp(`the first weights have a validation loss of ${startLoss}`);
+    if (!Number.isFinite(startLoss))
+      this.#giveUp(`the initial weights have a validation loss of ${startLoss}`);
   }
 
-  /** Batches that an epoch has. */
+  /** Batches of an epoch. */
   get batches(): number {
     const { stepsPerEpoch, batchSize } = this.task.options;
     return stepsPerEpoch ?? Math.ceil(this.task.training.count / batchSize);
@@ -53,7 +53,7 @@ export class FitRun {
     this.#attempt.beginEpoch();
   }
 
-  /** Rows of a batch, the last one of a round through all rows being shorter; null when the net rests. */
+  /** Rows of a batch, null when the net skips it. The last batch of a pass over all rows can be shorter. */
   rowsOf(batch: number): Int32Array | null {
     if (this.result !== null || this.#attempt.failure !== null || batch >= this.batches) return null;
     const { batchSize, stepsPerEpoch } = this.task.options;
@@ -64,7 +64,7 @@ export class FitRun {
     this.#attempt.noteStep(loss, rows);
   }
 
-  /** Takes in the validation loss after an epoch and decides how to go on. */
+  /** Records the validation loss after an epoch and decides how to continue. */
   endEpoch(validationLoss: number): FitProgress {
     const attempt = this.#attempt;
     attempt.endEpoch(validationLoss, () => this.#session.weights(this.#net));
@@ -100,7 +100,7 @@ export class FitRun {
     }
   }
 
-  /** Every rate meets the same start and the same shuffles. */
+  /** Every rate starts from the same weights and the same shuffles. */
   #tryNextRate(): FitAttempt {
     const { learningRates, seed } = this.task.options;
     const start = { weights: this.task.start, validationLoss: this.#startLoss, epoch: 0 };
@@ -110,7 +110,7 @@ export class FitRun {
     return attempt;
   }
 
-  /** The lowest validation loss among the rates that did not fail; a failed one only when all did. */
+  /** The lowest validation loss among the rates that did not fail, or among all if every rate failed. */
   #winner(): FitAttempt {
     const rank = (attempt: FitAttempt) => (attempt.failure === null ? 0 : attempt.isUsable ? 1 : 2);
     return this.#attempts.reduce((best, attempt) => {
@@ -124,8 +124,119 @@ export class FitRun {
   }
 }
 
-/** Rises over the first steps, while the moments know little, and falls to zero at the last. */
+/** Rises over the first steps, while Adam's moments are still inaccurate, and falls to zero at the last. */
 function cosineFactor(step: number, steps: number): number {
   const fall = 0.5 * (1 + Math.cos((Math.PI * step) / steps));
   return fall * Math.min(1, (step + 1) / warmUpSteps);
+}
+
+interface BestWeights {
+  readonly weights: Float32Array;
+  readonly validationLoss: number;
+  /** 0 for the initial weights. */
+  readonly epoch: number;
+}
+
+/** How far the training loss may rise above its first value, in units of 1 + that value, without any improvement. */
+const MAX_GROWTH = 3;
+
+/** One learning rate tried on one net: its losses, its best weights, and why it failed if it did. */
+class FitAttempt {
+  readonly learningRate: number;
+  best: BestWeights;
+  epoch = 0;
+  /** Null unless the attempt has failed. */
+  failure: string | null = null;
+  #firstLoss: number | null = null;
+  #lossSum = 0;
+  #rows = 0;
+
+  constructor(learningRate: number, start: BestWeights) {
+    this.learningRate = learningRate;
+    this.best = start;
+  }
+
+  beginEpoch(): void {
+    this.#lossSum = 0;
+    this.#rows = 0;
+  }
+
+  /** Records the loss of one step over a number of rows. */
+  noteStep(loss: number, rows: number): void {
+    this.#firstLoss ??= loss;
+    this.#lossSum += loss * rows;
+    this.#rows += rows;
+    if (!Number.isFinite(loss)) this.#fail(`the training loss was ${loss}`);
+  }
+
+  get trainingLoss(): number {
+    return this.#lossSum / this.#rows;
+  }
+
+  /** Calls `takeWeights` only if they are the best so far. */
+  endEpoch(validationLoss: number, takeWeights: () => Float32Array): void {
+    this.epoch++;
+    if (this.failure !== null) return;
+    if (!Number.isFinite(validationLoss)) this.#fail(`the validation loss was ${validationLoss}`);
+    else if (validationLoss < this.best.validationLoss) {
+      this.best = { weights: takeWeights(), validationLoss, epoch: this.epoch };
+    } else if (this.best.epoch === 0 && this.#hasDiverged()) {
+      this.#fail(`the training loss grew from ${this.#firstLoss} to ${this.trainingLoss}`);
+    }
+  }
+
+  /** Returns to the epoch of the best weights; the caller resets the session to them. */
+  rewind(): Float32Array {
+    this.epoch = this.best.epoch;
+    return this.best.weights;
+  }
+
+  /** Whether it improved on the initial weights, or at least did not fail. */
+  get isUsable(): boolean {
+    return this.failure === null || this.best.epoch > 0;
+  }
+
+  #hasDiverged(): boolean {
+    const first = this.#firstLoss ?? 0;
+    return this.trainingLoss > first + MAX_GROWTH * (1 + Math.abs(first));
+  }
+
+  #fail(problem: string): void {
+    this.failure ??= `at learning rate ${this.learningRate}, epoch ${this.epoch}, ${problem}`;
+  }
+}
+
+/** The order in which a net sees its training rows: reshuffled from the seed after every pass over all rows. */
+class RowStream {
+  readonly #order: Int32Array;
+  readonly #random: Random;
+  #next: number;
+
+  constructor(count: number, seed: number) {
+    this.#order = Int32Array.from({ length: count }, (_, row) => row);
+    this.#random = createRandom(seed);
+    this.#next = count;
+  }
+
+  /** The next `count` rows, or fewer when `isBounded` and the pass over all rows ends. */
+  take(count: number, isBounded: boolean): Int32Array {
+    const rows = new Int32Array(count);
+    for (let i = 0; i < count; i++) {
+      if (this.#next === this.#order.length) {
+        if (isBounded && i > 0) return rows.subarray(0, i);
+        this.#shuffle();
+      }
+      rows[i] = this.#order[this.#next++];
+    }
+    return rows;
+  }
+
+  #shuffle(): void {
+    const order = this.#order;
+    for (let i = order.length - 1; i > 0; i--) {
+      const j = Math.floor(this.#random.uniform() * (i + 1));
+      [order[i], order[j]] = [order[j], order[i]];
+    }
+    this.#next = 0;
+  }
 }

@@ -1,16 +1,16 @@
-// The training loop, the same for every executor: nets of one plan advance in step through one session, each with its
-// own data, rates and end. It is a generator that pauses after every step, so that whoever drives it can let other
-// work through, or cancel.
+// The training loop, the same for every executor. Nets of one plan advance together through one session, each with its
+// own data, learning rate and end. The loop is a generator that pauses after every step, so that its caller can do
+// other work in between, or cancel.
 
+import type { Criterion, FitProgress, FitResult, FitTask } from "../models/forecastnet/engine.ts";
 import type { NetPlan } from "../models/forecastnet/plan.ts";
 import { sharedPlan } from "../models/forecastnet/shared-plan.ts";
 import { ForecastnetError } from "../runtime/errors.ts";
-import type { FitProgress, FitResult, FitTask } from "./engine.ts";
-import type { Criterion, NetExecutor, TrainingSession } from "./executor.ts";
+import type { NetExecutor, TrainingSession } from "./executor.ts";
 import { FitRun } from "./fit-run.ts";
 
-/** Handed to `next` in place of undefined: nets still in training end as cancelled, the others keep their results. */
-export type FitCommand = "cancel";
+/** An argument of `next`: nets still in training end as cancelled, the others keep their results. */
+type FitCommand = "cancel";
 
 /** Yields null between steps and the progress of each net after each of its epochs. */
 export type Fitting = Generator<FitProgress | null, readonly FitResult[], FitCommand | undefined>;
@@ -19,7 +19,7 @@ export function* fitNets(executor: NetExecutor, tasks: readonly FitTask[]): Fitt
   if (tasks.length === 0) return [];
   const plan = sharedPlan(tasks[0].spec);
   for (const [index, task] of tasks.entries()) checkTask(task, index, plan);
-  // A training that was cancelled while it waited for its turn takes no memory.
+  // A training that is cancelled before it starts takes no memory.
   if ((yield null) === "cancel") return tasks.map(() => ({ outcome: "cancelled" }));
   const session = executor.train(
     plan,
@@ -33,6 +33,18 @@ export function* fitNets(executor: NetExecutor, tasks: readonly FitTask[]): Fitt
   } finally {
     session.close();
   }
+}
+
+/** Indices of tasks with equal specs, which one session can train. */
+export function groupByPlan(tasks: readonly FitTask[]): readonly (readonly number[])[] {
+  const indicesByPlan = new Map<NetPlan, number[]>();
+  for (const [index, { spec }] of tasks.entries()) {
+    const plan = sharedPlan(spec);
+    const indices = indicesByPlan.get(plan);
+    if (indices === undefined) indicesByPlan.set(plan, [index]);
+    else indices.push(index);
+  }
+  return [...indicesByPlan.values()];
 }
 
 /** Ends when every run has a result, or at once when cancelled. */
@@ -56,7 +68,7 @@ function* fitAll(
   }
 }
 
-/** One epoch of every active net; those with fewer batches rest until the longest is through. */
+/** One epoch of every active net; nets with fewer batches wait for the net with most. Returns whether cancelled. */
 function* runEpoch(
   session: TrainingSession,
   runs: readonly FitRun[],
@@ -81,12 +93,11 @@ function* runEpoch(
 
 /** Each net's validation loss by its own criterion. */
 function validate(session: TrainingSession, tasks: readonly FitTask[]): readonly number[] {
-  const lossesBy = new Map<Criterion, Float64Array>();
-  for (const { options } of tasks) {
-    if (!lossesBy.has(options.criterion))
-      lossesBy.set(options.criterion, session.validate(options.criterion));
+  const lossesByCriterion = new Map<Criterion, Float64Array>();
+  for (const { criterion } of tasks.map(({ options }) => options)) {
+    if (!lossesByCriterion.has(criterion)) lossesByCriterion.set(criterion, session.validate(criterion));
   }
-  return tasks.map(({ options }, net) => lossesBy.get(options.criterion)?.[net] ?? Number.NaN);
+  return tasks.map(({ options }, net) => lossesByCriterion.get(options.criterion)?.[net] ?? Number.NaN);
 }
 
 function checkTask(
@@ -98,30 +109,30 @@ function checkTask(
     throw new ForecastnetError(code, `training task ${index}: ${problem}`, { context: { task: index } });
   };
   if (sharedPlan(spec) !== plan)
-    refuse("MODEL_UNFIT", "spec differs from that of task 0; expected are equal specs");
+    refuse("MODEL_UNFIT", "its spec differs from that of task 0; expected equal specs");
   if (start.length !== plan.weightCount) {
-    refuse("MODEL_UNFIT", `start has ${start.length} weights; expected are ${plan.weightCount}`);
+    refuse("MODEL_UNFIT", `start has ${start.length} weights; expected ${plan.weightCount}`);
   }
   for (const [name, set] of Object.entries({ training, validation })) {
     const { inputLength, horizon } = spec;
     if (set.count < 1) {
-      const needed = `${inputLength} + ${horizon} unbroken steps`;
-      refuse("WINDOW_UNFIT", `the ${name} set has no rows; expected is one or more, each made of ${needed}`);
+      const needed = `${inputLength} + ${horizon} steps without a gap`;
+      refuse("WINDOW_UNFIT", `the ${name} set has no rows; expected one or more, each of ${needed}`);
     }
     const [windows, targets] = [set.count * plan.windowSize, set.count * horizon * plan.targets];
     if (set.windows.length !== windows || set.targets.length !== targets) {
       const found = `${set.windows.length} and ${set.targets.length}`;
-      refuse("WINDOW_UNFIT", `the ${name} set has ${found} numbers; expected are ${windows} and ${targets}`);
+      refuse("WINDOW_UNFIT", `the ${name} set has ${found} numbers; expected ${windows} and ${targets}`);
     }
   }
   const { batchSize, maxEpochs, patience, searchEpochs, learningRates } = options;
   for (const [name, value] of Object.entries({ batchSize, maxEpochs, patience, searchEpochs })) {
-    if (!(value >= 1)) refuse("CONFIG_INVALID", `${name} is ${value}; expected is 1 or more`);
+    if (!(value >= 1)) refuse("CONFIG_INVALID", `${name} is ${value}; expected 1 or more`);
   }
   if (learningRates.length === 0 || !learningRates.every((rate) => rate > 0)) {
     refuse(
       "CONFIG_INVALID",
-      `learningRates are ${JSON.stringify(learningRates)}; expected are numbers above 0`,
+      `learningRates is ${JSON.stringify(learningRates)}; expected one or more numbers above 0`,
     );
   }
 }

@@ -1,21 +1,23 @@
-// From (model, window) pairs to distributions, around whatever executes the nets: windows are framed for each member,
-// one call runs all nets of all tasks, and the paths of a model's members become one mixture in raw units.
+// Turns (model, window) pairs into distributions, with any executor: frames the window for each member, runs all nets
+// of all tasks in one call, and combines the paths of a model's members into one mixture in raw units. Refuses models
+// and windows that do not fit, task by task; a refusal names the model, the field and the expected value.
 //
-// Legend: τ steps, T targets, P paths of a forecast, shared among its members; a row is one step of one target.
+// Legend: a row is one step of one target; a path of a forecast gives one mixture component per row.
 
-import { emptyFrame, type FramedWindow, frameInto } from "../models/forecastnet/framing.ts";
+import type {
+  Distribution,
+  ForecastAnswer,
+  ForecastOptions,
+  ForecastTask,
+} from "../models/forecastnet/engine.ts";
+import { type FramedWindow, frameWindow } from "../models/forecastnet/framing.ts";
 import { type MixtureSummary, type Summarise, summariseMixtures } from "../models/forecastnet/mixture.ts";
 import type { ForecastNetModel, Member } from "../models/forecastnet/model.ts";
-import { normalCdf } from "../models/forecastnet/normal-table.ts";
 import type { NetPlan } from "../models/forecastnet/plan.ts";
 import { pathNoise } from "../models/forecastnet/sample-paths.ts";
 import { sharedPlan } from "../models/forecastnet/shared-plan.ts";
 import { ForecastnetError } from "../runtime/errors.ts";
-import type { Distribution, ForecastAnswer, ForecastOptions, ForecastTask } from "./engine.ts";
 import type { NetExecutor, PathOutputs, SampleTask } from "./executor.ts";
-import { spreadResiduals } from "./residual-components.ts";
-import { sharePaths } from "./share-paths.ts";
-import { checkMember, checkOptions, nameOf, requireNumbers } from "./task-checks.ts";
 
 /** One member of one task, between framing and mixture. */
 interface MemberRun {
@@ -23,12 +25,12 @@ interface MemberRun {
   readonly plan: NetPlan;
   readonly frame: FramedWindow;
   readonly paths: number;
-  /** Of its first path among those of the model. */
+  /** Index of its first path among those of the model. */
   readonly firstPath: number;
   readonly stream: number;
 }
 
-/** One answer per task, in their order: a model or window that does not fit costs its own forecast and no other. */
+/** One answer per task, in order. A model or window that does not fit fails its own task and no other. */
 export function forecastModels(
   executor: NetExecutor,
   tasks: readonly ForecastTask[],
@@ -36,19 +38,19 @@ export function forecastModels(
   summarise: Summarise = summariseMixtures,
 ): ForecastAnswer[] {
   checkOptions(options);
-  const runs = tasks.map((task) => orRefusal(() => memberRuns(task, options.paths)));
-  const sound = runs.flatMap((ofTask) => (ofTask instanceof ForecastnetError ? [] : ofTask));
-  const outputs = executor.sample(sound.map(toSample));
+  const runs = tasks.map((task) => resultOrError(() => memberRuns(task, options.paths)));
+  const accepted = runs.flatMap((ofTask) => (ofTask instanceof ForecastnetError ? [] : ofTask));
+  const outputs = executor.sample(accepted.map(toSample));
   let first = 0;
   return runs.map((ofTask, i) => {
     if (ofTask instanceof ForecastnetError) return ofTask;
-    const answers = outputs.slice(first, first + ofTask.length);
+    const ownOutputs = outputs.slice(first, first + ofTask.length);
     first += ofTask.length;
-    return orRefusal(() => toDistribution(tasks[i].model, ofTask, answers, { options, summarise }));
+    return resultOrError(() => toDistribution(tasks[i].model, ofTask, ownOutputs, { options, summarise }));
   });
 }
 
-function orRefusal<T>(act: () => T): T | ForecastnetError {
+function resultOrError<T>(act: () => T): T | ForecastnetError {
   try {
     return act();
   } catch (error) {
@@ -64,8 +66,7 @@ function memberRuns({ model, window }: ForecastTask, paths: number): MemberRun[]
   return model.members.map((member, m) => {
     const plan = sharedPlan(member.spec);
     checkMember(model, member, plan);
-    const frame = emptyFrame(member.spec);
-    frameInto(frame, member.spec, model.scaler, window, where);
+    const frame = frameWindow(member.spec, model.scaler, window, where);
     const run = { member, plan, frame, paths: counts[m], firstPath, stream: m };
     firstPath += counts[m];
     return run;
@@ -78,7 +79,7 @@ function toSample({ member, plan, frame, paths, stream }: MemberRun): SampleTask
   return { net: { plan, weights: member.weights }, window: frame.window, noise };
 }
 
-/** Components of one forecast, in raw units; grown as needed and used again. */
+/** Components of one forecast, in raw units. Reused between forecasts, and grown as needed. */
 let componentMean = new Float64Array(0);
 let componentDeviation = new Float64Array(0);
 
@@ -95,7 +96,7 @@ function toDistribution(
     componentMean = new Float64Array(needed);
     componentDeviation = new Float64Array(needed);
   }
-  for (const [m, run] of runs.entries()) layComponents(run, outputs[m], options.paths);
+  for (const [m, run] of runs.entries()) writeComponents(run, outputs[m], options.paths);
   const summary: MixtureSummary = {
     mean: new Float64Array(rows),
     standardDeviation: new Float64Array(rows),
@@ -103,14 +104,13 @@ function toDistribution(
   };
   const mixtures = { rows, components: options.paths, mean: componentMean, deviation: componentDeviation };
   summarise(mixtures, options.levels, summary);
-  requireNumbers(model, summary);
-  const paths = options.keepPaths ? drawPaths(runs, options.paths, rows) : null;
-  if (model.spread !== null) widen(summary, paths, model.spread, options.paths);
-  return { ...summary, paths };
+  requireFinite(model, summary);
+  if (model.spread !== null) widen(summary, model.spread);
+  return summary;
 }
 
-/** Puts the components of one member in their places, [target][step][path]. */
-function layComponents(run: MemberRun, { mean, deviation }: PathOutputs, allPaths: number): void {
+/** Writes the components of one member, [target][step][path]. */
+function writeComponents(run: MemberRun, { mean, deviation }: PathOutputs, allPaths: number): void {
   const { member, frame, paths, firstPath } = run;
   const { horizon } = member.spec;
   const targets = member.spec.targets.length;
@@ -119,13 +119,13 @@ function layComponents(run: MemberRun, { mean, deviation }: PathOutputs, allPath
     const scale = frame.scale[k];
     for (let h = 0; h < horizon; h++) {
       const row = k * horizon + h;
-      const offset = frame.offset[row];
+      const offset = frame.offset[k];
       const at = row * allPaths + firstPath;
       if (deviation === null && errors !== null) {
         const count = errors.length / (horizon * targets);
-        const slots = { mean: componentMean, deviation: componentDeviation, at, components: paths };
+        const ofRow = errors.subarray(row * count, (row + 1) * count);
         const centre = offset + scale * mean[h * targets + k];
-        spreadResiduals(errors, row * count, count, slots, { centre, scale });
+        writeResiduals(ofRow, { first: at, count: paths }, { centre, scale });
       } else if (deviation !== null) {
         const from = (h * targets + k) * paths;
         for (let p = 0; p < paths; p++) {
@@ -137,45 +137,135 @@ function layComponents(run: MemberRun, { mean, deviation }: PathOutputs, allPath
   }
 }
 
-/**
- * The paths themselves, [target][step][path]: a Gaussian member's as they were fed from cell to cell; a linear
- * member's are its point forecast plus errors drawn step by step, since a table does not say how errors hang together.
- */
-function drawPaths(runs: readonly MemberRun[], allPaths: number, rows: number): Float64Array {
-  const drawn = new Float64Array(rows * allPaths);
-  for (const { member, paths, firstPath, stream } of runs) {
-    const { horizon, output } = member.spec;
-    const targets = member.spec.targets.length;
-    const noise = pathNoise(horizon, targets, paths, stream).values;
-    for (let row = 0; row < rows; row++) {
-      const [k, h] = [Math.floor(row / horizon), row % horizon];
-      const from = (h * targets + k) * paths;
-      const at = row * allPaths + firstPath;
-      for (let p = 0; p < paths; p++) {
-        const z = noise[from + p];
-        // A linear member's components ascend, one per slice of probability: Φ(z) says which slice a path is in.
-        drawn[at + p] =
-          output === "linear"
-            ? componentMean[at + Math.floor(normalCdf(z) * paths)]
-            : componentMean[at + p] + componentDeviation[at + p] * z;
-      }
-    }
-  }
-  return drawn;
-}
-
-/** Everything but the mean moves away from it by the factor of its row. */
-function widen(
-  { mean, standardDeviation, quantiles }: MixtureSummary,
-  paths: Float64Array | null,
-  spread: Float32Array,
-  allPaths: number,
-): void {
+/** Scales deviations, and the distance of quantiles from the mean, by the factor of their row. */
+function widen({ mean, standardDeviation, quantiles }: MixtureSummary, spread: Float32Array): void {
   for (let row = 0; row < mean.length; row++) {
     const factor = spread[row];
-    const around = (value: number) => mean[row] + factor * (value - mean[row]);
     standardDeviation[row] *= factor;
-    for (const quantile of quantiles) quantile[row] = around(quantile[row]);
-    for (let p = row * allPaths; paths !== null && p < (row + 1) * allPaths; p++) paths[p] = around(paths[p]);
+    for (const quantile of quantiles) quantile[row] = mean[row] + factor * (quantile[row] - mean[row]);
+  }
+}
+
+/**
+ * How many of a forecast's paths each member gets: in proportion to its share, but at least one. Rounds up the members
+ * with the largest remainders, earlier members first. The counts sum to `paths`.
+ */
+function sharePaths(model: ForecastNetModel, paths: number): readonly number[] {
+  const { members } = model;
+  if (members.length === 1) return [paths];
+  if (members.length > paths) {
+    throw new ForecastnetError(
+      "CONFIG_INVALID",
+      `${nameOf(model)}: paths is ${paths}; expected ${members.length} or more, one for each member`,
+    );
+  }
+  const total = members.reduce((sum, { share }) => sum + share, 0);
+  const quotas = members.map(({ share }) => (paths * share) / total);
+  const counts = quotas.map((value) => Math.max(1, Math.floor(value)));
+  let left = paths - counts.reduce((sum, count) => sum + count, 0);
+  for (; left > 0; left--) counts[indexOfMost(counts, (count, m) => quotas[m] - count)]++;
+  // Members that were raised to one path are balanced by those with the largest surplus.
+  for (; left < 0; left++)
+    counts[indexOfMost(counts, (count, m) => (count > 1 ? count - quotas[m] : -paths))]--;
+  return counts;
+}
+
+/** The index of the highest measure, the first of equals. */
+function indexOfMost(counts: readonly number[], measure: (count: number, m: number) => number): number {
+  const measures = counts.map(measure);
+  return measures.indexOf(Math.max(...measures));
+}
+
+/** The quantile of ascending errors at a level, by linear interpolation; error i of m has the level (i + ½) / m. */
+function residualQuantile(errors: Float32Array, level: number): number {
+  const last = errors.length - 1;
+  const position = Math.min(Math.max(level * errors.length - 0.5, 0), last);
+  const below = Math.floor(position);
+  if (below === last) return errors[last];
+  return errors[below] + (errors[below + 1] - errors[below]) * (position - below);
+}
+
+/**
+ * Writes components around a point forecast, in raw units, from a step's table of held-out errors in net units.
+ * Component i of n stands for the probabilities from i/n to (i + 1)/n: its mean is the middle quantile of that range,
+ * its deviation half the range, which smooths the table without widening it.
+ */
+function writeResiduals(
+  errors: Float32Array,
+  components: { readonly first: number; readonly count: number },
+  { centre, scale }: { readonly centre: number; readonly scale: number },
+): void {
+  const { first, count } = components;
+  let lower = residualQuantile(errors, 0);
+  for (let i = 0; i < count; i++) {
+    const middle = residualQuantile(errors, (i + 0.5) / count);
+    const upper = residualQuantile(errors, (i + 1) / count);
+    componentMean[first + i] = centre + scale * middle;
+    componentDeviation[first + i] = (scale * (upper - lower)) / 2;
+    lower = upper;
+  }
+}
+
+function nameOf({ key, version }: ForecastNetModel): string {
+  return `model ${key}@${version}`;
+}
+
+function unfit(model: ForecastNetModel, field: string, problem: string): ForecastnetError {
+  return new ForecastnetError("MODEL_UNFIT", `${nameOf(model)}: ${field} ${problem}`, {
+    context: { modelKey: model.key, modelVersion: model.version, field },
+  });
+}
+
+function checkOptions({ paths, levels }: ForecastOptions): void {
+  if (!Number.isInteger(paths) || paths < 1) {
+    throw new ForecastnetError(
+      "CONFIG_INVALID",
+      `paths is ${paths}; expected a whole number of sample paths, 1 or more`,
+    );
+  }
+  const isSound = levels.every((level, l) => level > 0 && level < 1 && (l === 0 || level > levels[l - 1]));
+  if (!isSound) {
+    throw new ForecastnetError(
+      "CONFIG_INVALID",
+      `levels is ${JSON.stringify(levels)}; expected ascending numbers between 0 and 1`,
+    );
+  }
+}
+
+/** Decoding a model checks all of this; models built in memory are not checked before. */
+function checkMember(model: ForecastNetModel, member: Member, plan: NetPlan): void {
+  const { spec, weights, residuals } = member;
+  const first = model.members[0].spec;
+  if (weights.length !== plan.weightCount) {
+    throw unfit(model, "weights", `are ${weights.length} numbers; expected ${plan.weightCount}`);
+  }
+  if (spec.horizon !== first.horizon || spec.channels !== first.channels) {
+    throw unfit(model, "members", "differ in horizon or channels; expected equal values");
+  }
+  if (spec.targets.length !== first.targets.length || spec.targets.some((c, k) => c !== first.targets[k])) {
+    throw unfit(model, "members", "differ in targets; expected equal values");
+  }
+  const rows = spec.horizon * spec.targets.length;
+  if (model.spread !== null && model.spread.length !== rows) {
+    throw unfit(
+      model,
+      "spread",
+      `has ${model.spread.length} numbers; expected ${rows}, one per target and step`,
+    );
+  }
+  if (spec.output === "gaussian") return;
+  if (residuals === null || residuals.length === 0 || residuals.length % rows !== 0) {
+    const found = residuals === null ? "are missing" : `are ${residuals.length} numbers`;
+    throw unfit(model, "residuals", `${found}; expected a multiple of ${rows} for linear outputs`);
+  }
+}
+
+/** A net that overflows must not publish NaN. */
+function requireFinite(model: ForecastNetModel, { mean, standardDeviation }: MixtureSummary): void {
+  for (let row = 0; row < mean.length; row++) {
+    if (Number.isFinite(mean[row]) && Number.isFinite(standardDeviation[row])) continue;
+    const { horizon } = model.members[0].spec;
+    const place = `step ${(row % horizon) + 1} of target ${Math.floor(row / horizon)}`;
+    throw unfit(model, "forecast", `has no finite value at ${place}; expected numbers that fit into float32`);
   }
 }

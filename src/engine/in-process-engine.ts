@@ -1,12 +1,17 @@
-// An engine on the calling thread: what the reference runs on in tests, and what is left where no threads are to be
-// had. A forecast blocks the event loop for as long as it takes; training lets go of it after every step.
+// An engine on the calling thread, for training threads and tests. A forecast blocks the event loop until it is done;
+// training yields to it after every step.
 
-import type { NetPlan } from "../models/forecastnet/plan.ts";
-import { sharedPlan } from "../models/forecastnet/shared-plan.ts";
-import { driveFit } from "./drive-fit.ts";
-import type { Engine, EngineDescription, EngineStatus, FitControl, FitResult, FitTask } from "./engine.ts";
+import { setImmediate as yieldToEventLoop } from "node:timers/promises";
+import type {
+  Engine,
+  EngineDescription,
+  EngineStatus,
+  FitControl,
+  FitResult,
+  FitTask,
+} from "../models/forecastnet/engine.ts";
 import type { NetExecutor } from "./executor.ts";
-import { fitNets } from "./fit.ts";
+import { type Fitting, fitNets, groupByPlan } from "./fit.ts";
 import { forecastModels } from "./forecast-model.ts";
 
 const idle: EngineStatus = {
@@ -23,15 +28,13 @@ export function createInProcessEngine(executor: NetExecutor, description: Engine
     status: () => idle,
     forecast: async (tasks, options) => forecastModels(executor, tasks, options),
     fit: (tasks, control) => fitByPlan(executor, tasks, control),
-    differentiate: async (spec, weights, rows) =>
-      executor.differentiate({ plan: sharedPlan(spec), weights }, rows),
-    // Nothing is kept per model.
+    // The engine holds nothing per model.
     release: () => undefined,
     close: async () => executor.close(),
   };
 }
 
-/** Nets of one plan share a session; plans follow one another. */
+/** Trains the nets of one plan in one session, plan after plan. */
 async function fitByPlan(
   executor: NetExecutor,
   tasks: readonly FitTask[],
@@ -49,13 +52,16 @@ async function fitByPlan(
   return results;
 }
 
-function groupByPlan(tasks: readonly FitTask[]): readonly number[][] {
-  const indicesByPlan = new Map<NetPlan, number[]>();
-  for (const [index, { spec }] of tasks.entries()) {
-    const plan = sharedPlan(spec);
-    const indices = indicesByPlan.get(plan);
-    if (indices === undefined) indicesByPlan.set(plan, [index]);
-    else indices.push(index);
+async function driveFit(fitting: Fitting, control: FitControl = {}): Promise<readonly FitResult[]> {
+  try {
+    for (;;) {
+      const { done, value } = fitting.next(control.signal?.aborted ? "cancel" : undefined);
+      if (done) return value;
+      if (value !== null) control.onProgress?.(value);
+      await yieldToEventLoop();
+    }
+  } finally {
+    // Closes the session when an observer has thrown; has no effect after a regular end.
+    fitting.return([]);
   }
-  return [...indicesByPlan.values()];
 }

@@ -1,25 +1,25 @@
-// What the baselines share: the shape of their answer, and how wide a band is honest after few errors.
+// Shared by the baselines: the shape of their forecasts, and the width of a band that is known from few errors only.
 // Legend: τ steps ahead, h = 0 … τ−1 in code; arrays hold channel after channel, τ steps each.
 
-import type { Forecast } from "../domain.ts";
 import { studentQuantile } from "./normal.ts";
 
-/** The model version of a baseline is its name and a number that grows when its arithmetic changes. */
-export type BaselineForecast = Pick<
-  Forecast,
-  "mean" | "standardDeviation" | "quantiles" | "method" | "modelVersion"
->;
+/** A `Distribution` in plain arrays, as forecast messages have them. */
+export interface BaselineForecast {
+  readonly mean: readonly number[];
+  readonly standardDeviation: readonly number[];
+  readonly quantiles: readonly (readonly number[])[];
+}
 
-/** A centre and the standard deviation and error quantiles around it, for one channel and step at a time. */
+/** Spread of the errors of one channel, one step ahead. */
 export interface Band {
   readonly standardDeviation: number;
-  /** At the levels asked for. */
+  /** One per level. */
   readonly quantiles: readonly number[];
 }
 
 /**
- * The band of an error with mean zero whose size is known only from `count` past errors: Student's t for
- * the quantiles, and a spread widened by the first order of t's variance (which is infinite up to two).
+ * The band of an error with mean zero whose size is known from `count` past errors only. Quantiles are those of Student's
+ * t. The standard deviation is widened to first order in 1/count: t's own variance is infinite up to two errors.
  */
 export function bandFromFew(rms: number, count: number, levels: readonly number[]): Band {
   return {
@@ -30,7 +30,7 @@ export function bandFromFew(rms: number, count: number, levels: readonly number[
 
 const growthByShape = new Map<string, readonly number[]>();
 
-/** By which factor a random walk from season to season has spread at each step: √k in the k-th season. */
+/** Spread of a random walk from season to season, at each step: √k in the k-th season. */
 export function growthOf(horizon: number, season: number): readonly number[] {
   const shape = `${horizon}/${season}`;
   let growth = growthByShape.get(shape);
@@ -42,8 +42,8 @@ export function growthOf(horizon: number, season: number): readonly number[] {
 }
 
 /**
- * Lays bands around the means: one band per channel, and per step one factor by which it has grown. The
- * arrays get their length at once and are filled by plain loops: this runs for every observation of a fleet.
+ * Puts bands around the means. `growth` has one factor per step. Plain loops fill arrays of fixed length, for speed: this
+ * runs for every observation of a fleet.
  */
 export function spreadAround(
   mean: readonly number[],
@@ -56,7 +56,7 @@ export function spreadAround(
     const first = c * growth.length;
     for (let h = 0; h < growth.length; h++) standardDeviation[first + h] = band.standardDeviation * growth[h];
   });
-  const quantiles = levels.map((level, l) => ({ level, values: quantileAround(mean, bands, growth, l) }));
+  const quantiles = levels.map((_, l) => quantileAround(mean, bands, growth, l));
   return { standardDeviation, quantiles };
 }
 

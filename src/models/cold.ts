@@ -1,13 +1,23 @@
-// The forecast of a series that has no model yet: seasonal naive from two seasons on, persistence before.
+// The cold tier: forecasts for series that have no model yet. Seasonal naive from two seasons on, persistence before.
 
-import type { Window } from "../domain.ts";
 import type { BaselineForecast } from "./baseline.ts";
-import { forecastPersistence } from "./persistence.ts";
-import { forecastSeasonalNaive } from "./seasonal-naive.ts";
+import type { ForecastInput } from "./family.ts";
+import { forecastPersistence, persistenceVersion } from "./persistence/family.ts";
+import { forecastSeasonalNaive, seasonalNaiveVersion } from "./seasonal-naive/family.ts";
 
-/** Null when the window holds a single step: nothing is known yet of how the series moves. */
-export function forecastCold(window: Window, levels: readonly number[]): BaselineForecast | null {
-  if (window.seasonalErrors !== null) return forecastSeasonalNaive(window, window.seasonalErrors, levels);
-  if (window.values.length < 2 * window.channels) return null;
-  return forecastPersistence(window, levels);
+export interface ColdForecast {
+  readonly distribution: BaselineForecast;
+  readonly method: "seasonal-naive" | "persistence";
+  readonly modelVersion: string;
+}
+
+/** Null when the input has a single step: how the series moves is not known yet. */
+export function forecastCold(input: ForecastInput, levels: readonly number[]): ColdForecast | null {
+  if (input.seasonalErrors !== null) {
+    const distribution = forecastSeasonalNaive(input, input.seasonalErrors, levels);
+    return { distribution, method: "seasonal-naive", modelVersion: seasonalNaiveVersion };
+  }
+  if (input.values.length < 2 * input.channels) return null;
+  const distribution = forecastPersistence(input, levels);
+  return { distribution, method: "persistence", modelVersion: persistenceVersion };
 }

@@ -1,13 +1,13 @@
-// A bounded sample of a baseline's errors, kept sorted, so that quantiles are read off and a step forward
-// costs one insertion and one removal. Every summary is a function of the content alone: a running sum
-// would differ in its last bits between a worker that ran through and one that was restored.
+// A bounded, sorted sample of a baseline's errors: quantiles are read off, and a step forward costs one insertion and one
+// removal. Summaries depend on the content only. A running sum would differ in its last bits between a worker that ran
+// through and one that was restored.
 
 import type { ErrorSummary } from "../domain.ts";
 
 const fewestSteps = 100;
 const mostSteps = 400;
 
-/** How many of a series' last steps a seasonal baseline takes its band from. */
+/** Number of last steps whose errors give the band of seasonal naive. */
 export function seasonalErrorSteps(season: number): number {
   return Math.min(mostSteps, Math.max(fewestSteps, 2 * season));
 }
@@ -24,7 +24,7 @@ export class ErrorSample {
     return this.#count;
   }
 
-  /** The sample must have room, and −0 must have been turned into 0. */
+  /** The sample must have room. Pass 0 for −0. */
   insert(error: number): void {
     const at = this.#firstNotBelow(error);
     this.#sorted.copyWithin(at + 1, at, this.#count);
@@ -57,7 +57,7 @@ export class ErrorSample {
     const below = Math.floor(position);
     const above = Math.min(below + 1, this.#count - 1);
     const low = this.#sorted[below];
-    // Rounding must not lift a quantile above the next order statistic: quantiles grow with their level.
+    // Rounding must not lift a quantile above the next order statistic: quantiles rise with their level.
     return Math.min(low + (this.#sorted[above] - low) * (position - below), this.#sorted[above]);
   }
 

@@ -1,9 +1,9 @@
-// The step of a series' grid: ISO 8601 durations and the arithmetic between time and slot number.
+// The step of a series' grid: ISO 8601 durations, and conversion between time and slot number.
 //
-// Fixed steps (weeks to milliseconds) are counted from the epoch, whole weeks from Monday 1970-01-05, so a
-// grid never depends on which point came first. An observation belongs to the NEAREST slot: clocks jitter
-// to both sides of the tick. Calendar steps (months, years) are counted from 1970-01 in UTC, and an
-// observation belongs to the month that CONTAINS it: a monthly value is stamped anywhere inside its month.
+// Fixed steps (weeks to milliseconds) count from the epoch, whole weeks from Monday 1970-01-05, so a grid does not depend on
+// the first point. An observation belongs to the NEAREST slot: clocks jitter to both sides of the tick. Calendar steps
+// (months, years) count from 1970-01 in UTC, and an observation belongs to the month that CONTAINS it: a monthly value is
+// stamped anywhere inside its month.
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
@@ -11,13 +11,13 @@ const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 const WEEK = 7 * DAY;
 const FIRST_MONDAY = 4 * DAY;
-/** A month is never longer, so no time lies further from the start of its slot. */
+/** No month is longer, so no time is further from the start of its slot. */
 const LONGEST_MONTH = 31 * DAY;
 
 export interface Interval {
   /** The duration in its shortest spelling: PT60M and PT1H are both "PT1H". */
   readonly iso: string;
-  /** No observation lies further than this from the time of its slot. */
+  /** Largest distance of an observation from the time of its slot. */
   readonly maxJitterMs: number;
   /** The slot that `timeMs` belongs to, on the grid shifted by `offsetMs`. */
   indexOf(timeMs: number, offsetMs: number): number;
@@ -38,7 +38,7 @@ class FixedInterval implements Interval {
   }
 
   indexOf(timeMs: number, offsetMs: number): number {
-    // Half a step is added before the floor, so a tie goes to the later slot on both sides of the epoch.
+    // A tie goes to the later slot, before the epoch as well.
     return Math.floor((timeMs - offsetMs - this.#anchorMs) / this.#stepMs + 0.5);
   }
 
@@ -47,7 +47,7 @@ class FixedInterval implements Interval {
   }
 }
 
-/** Reused for every conversion: a Date per observation would be garbage per observation. */
+/** Reused, so that an observation allocates no Date. */
 const scratch = new Date(0);
 
 class CalendarInterval implements Interval {
@@ -72,6 +72,23 @@ class CalendarInterval implements Interval {
   }
 }
 
+/**
+ * Times of a history's slots, from the time of the first. How far the grid is shifted is not stored with a history. It is
+ * taken to be less than half a step, so the first slot is the one whose unshifted time is nearest: a month that is
+ * shifted back begins in the month before. On a calendar grid with a larger shift the times are up to three days off.
+ */
+export function slotTimesOf(history: {
+  readonly interval: string;
+  readonly firstTimeMs: number;
+}): (slot: number) => number {
+  const { firstTimeMs } = history;
+  const interval = parseInterval(history.interval);
+  const index = interval.indexOf(firstTimeMs, 0);
+  const shiftFrom = (at: number) => firstTimeMs - interval.timeOf(at, 0);
+  const first = Math.abs(shiftFrom(index + 1)) < Math.abs(shiftFrom(index)) ? index + 1 : index;
+  return (slot) => interval.timeOf(first + slot, shiftFrom(first));
+}
+
 const DURATION =
   /^P(?:(\d+)Y)?(?:(\d+)M)?(?:(\d+)W)?(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:[.,]\d+)?)S)?)?$/;
 
@@ -84,7 +101,7 @@ export function parseInterval(iso: string): Interval {
     .map((part) => Number((part ?? "0").replace(",", ".")));
   const calendarMonths = years * 12 + months;
   const exactMs = weeks * WEEK + days * DAY + hours * HOUR + minutes * MINUTE + seconds * SECOND;
-  // 0.007 s × 1000 is not 7 in binary; what is off by less than a nanosecond was meant as whole.
+  // 0.007 s × 1000 is not exactly 7 in binary: a difference below a nanosecond is rounding.
   const fixedMs = Math.round(exactMs);
   if (Math.abs(exactMs - fixedMs) > 1e-6) throw badInterval(iso, "is not a whole number of milliseconds");
   if (calendarMonths > 0 && fixedMs > 0) throw badInterval(iso, "mixes months with fixed lengths of time");
@@ -100,7 +117,7 @@ export function fixedInterval(stepMs: number): Interval {
 
 const sharedByIso = new Map<string, Interval>();
 
-/** A fleet has a handful of intervals and a hundred thousand series: each refers to the one of its kind. */
+/** A hundred thousand series share a handful of intervals. */
 function shared(interval: Interval): Interval {
   const known = sharedByIso.get(interval.iso);
   if (known !== undefined) return known;

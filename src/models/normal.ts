@@ -1,4 +1,4 @@
-// Quantiles of the normal distribution and of Student's t, for error bands of baselines.
+// Quantiles of the normal distribution and of Student's t.
 
 /** Rational approximation by P. J. Acklam; relative error below 1.2e-9. */
 const A = [

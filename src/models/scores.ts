@@ -1,7 +1,7 @@
-// How good a forecast was. Errors are divided by the one-step naive error over the past before the forecast, a
-// fixed number, so that scores of different series and of different days can be compared.
+// Scores of forecasts. Errors are divided by the one-step naive error of the past, a fixed number, so that scores of
+// different series and days can be compared.
 
-/** The mean |x_t − x_(t−1)| over values[from … to − 1], pairs with a missing value left out; null when it says nothing. */
+/** Mean |x_t − x_(t−1)| over values[from … to − 1], without pairs that have a NaN; null when it is zero or undefined. */
 export function naiveErrorOf(values: Float64Array, from: number, to: number): number | null {
   let sum = 0;
   let count = 0;
@@ -14,22 +14,31 @@ export function naiveErrorOf(values: Float64Array, from: number, to: number): nu
   return sum > 0 ? sum / count : null;
 }
 
+/** A smaller MASE counts as this one: a flat series validates without error, and every error exceeds a multiple of 0. */
+export const leastMase = 0.02;
+const errorCapRatio = 5;
+
+/** Most that the mean error of one slot adds to the capped MASE, in naive errors. */
+export function errorCapOf(validationMase: number): number {
+  return errorCapRatio * Math.max(validationMase, leastMase);
+}
+
 export function meanOf(numbers: ArrayLike<number>): number {
   let sum = 0;
   for (let i = 0; i < numbers.length; i++) sum += numbers[i];
   return sum / numbers.length;
 }
 
-/** The pinball loss of a quantile: asymmetric, least in expectation when the quantile is true. */
+/** Pinball loss: its expectation is least for the true quantile. */
 export function pinballOf(level: number, actual: number, quantile: number): number {
   const error = actual - quantile;
   return Math.max(level * error, (level - 1) * error);
 }
 
-/** Where a distribution is scored when nobody asks for other levels. */
+/** The usual levels for scoring a distribution. */
 export const scoreLevels: readonly number[] = Array.from({ length: 19 }, (_, i) => (i + 1) / 20);
 
-/** Sums of scores over steps, and what they come to. */
+/** Adds up scores over steps. */
 export class ScoreSheet {
   readonly #levels: readonly number[];
   readonly #low: number;
@@ -40,7 +49,7 @@ export class ScoreSheet {
   #inside80 = 0;
   #steps = 0;
 
-  /** Levels ascending; .1, .5 and .9 must be among them. */
+  /** Levels ascend and include .1, .5 and .9. */
   constructor(levels: readonly number[]) {
     this.#levels = levels;
     this.#median = indexOf(levels, 0.5);
@@ -48,7 +57,7 @@ export class ScoreSheet {
     this.#high = indexOf(levels, 0.9);
   }
 
-  /** Scores one step: all quantiles as distribution, and the median as point unless another is given. */
+  /** Scores one step. The point forecast is the median unless given. */
   add(actual: number, quantiles: ArrayLike<number>, point = quantiles[this.#median]): void {
     this.#absolute += Math.abs(actual - point);
     for (let l = 0; l < this.#levels.length; l++) {

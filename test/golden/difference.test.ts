@@ -1,8 +1,8 @@
-// The measure itself: it lets rounding pass and catches what is wrong.
+// The measure of differences tolerates rounding and detects errors.
 
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { differentiateNet } from "../../src/engine/reference/passes.ts";
+import { differentiateNet } from "../../src/engine/reference/reference-executor.ts";
 import { specOf } from "../../src/models/forecastnet/spec.ts";
 import { assertWithin, differenceOf, gradientDifference, lossDifference } from "./support/difference.ts";
 import { seededNet, seededRows } from "./support/seeded-net.ts";
@@ -14,11 +14,11 @@ describe("the difference of two tensors", () => {
     assert.equal(differenceOf("t", [0, 0], [0, 0]).size, 0);
   });
 
-  test("says where it is largest", () => {
+  test("names the place where it is largest", () => {
     assert.equal(differenceOf("mean", [1, 2.5, 3.1], [1, 2, 3]).where, "mean[1]: 2.5, not 2");
   });
 
-  test("is infinite for a wrong length, for NaN and for anything but zero against zeros", () => {
+  test("is infinite for a wrong length, for NaN, and for a number other than zero where all are zero", () => {
     for (const actual of [[1], [1, 2, 3], [1, Number.NaN], [1, Infinity]]) {
       assert.equal(differenceOf("t", actual, [1, 2]).size, Infinity);
     }
@@ -26,7 +26,7 @@ describe("the difference of two tensors", () => {
     assert.equal(differenceOf("t", [1, 2], [1, Number.NaN]).size, Infinity);
   });
 
-  test("forgives the rounding of what is expected, and no more", () => {
+  test("tolerates the rounding of the expected numbers, and no more", () => {
     assert.equal(differenceOf("t", [1.5, 2], [1, 2], 0.5).size, 0);
     assert.ok(differenceOf("t", [1.75, 2], [1, 2], 0.5).size > 0.1);
   });
@@ -38,13 +38,13 @@ describe("the difference of two tensors", () => {
     assert.equal(lossDifference("gaussian", "loss", [Number.NaN], [1]).size, Infinity);
   });
 
-  test("above the tolerance it fails, naming the place", () => {
-    assert.throws(() => assertWithin(1e-4, [{ size: 2e-4, where: "loss" }]), /loss is 2\.0e-4 apart/);
+  test("fails above the tolerance, and the error names the place", () => {
+    assert.throws(() => assertWithin(1e-4, [{ size: 2e-4, where: "loss" }]), /loss differs by 2\.0e-4/);
     assert.equal(assertWithin(1e-4, [{ size: 1e-5, where: "loss" }]).size, 1e-5);
   });
 });
 
-test("one gradient of a whole net that is wrong by a thousandth of its layer is found, in every layer", () => {
+test("one derivative that is wrong by a thousandth of its layer is detected, in every layer", () => {
   const { plan, weights } = seededNet(specOf("cFN", 4), 1);
   const { gradient } = differentiateNet(plan, weights, seededRows(plan, 3, 2));
   assert.equal(gradientDifference(plan, gradient, gradient).size, 0);

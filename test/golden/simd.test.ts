@@ -1,4 +1,4 @@
-// The kernel against the authors' numbers and the reference.
+// The SIMD executor against the authors' numbers and the reference.
 
 import { loadKernel } from "../../src/engine/simd/kernel.ts";
 import { createSimdExecutor } from "../../src/engine/simd/simd-executor.ts";
@@ -7,7 +7,7 @@ import { goldenSuite } from "./support/golden-suite.ts";
 import { subjectOf } from "./support/subject.ts";
 import { trainingSuite } from "./support/training-suite.ts";
 
-const name = "the kernel";
+const name = "the simd executor";
 const make = async () => createSimdExecutor(await loadKernel());
 
 goldenSuite(name, async () => subjectOf(await make()), 1e-4);

@@ -1,5 +1,5 @@
-// TensorFlow on its plain backend, against the authors' numbers and the reference. The native backend has a file of
-// its own: TensorFlow.js has one backend per process.
+// TensorFlow on its plain backend against the authors' numbers and the reference. The native backend has its own file,
+// because TensorFlow.js has one backend per process.
 
 import { loadTensorFlow } from "../../src/engine/tensorflow/native-binding.ts";
 import { createTensorFlowExecutor } from "../../src/engine/tensorflow/tensorflow-executor.ts";
@@ -13,6 +13,6 @@ const make = async () =>
   createTensorFlowExecutor(await loadTensorFlow({ backend: "plain" }), { budgetBytes: 2 ** 28 });
 
 goldenSuite(name, async () => subjectOf(await make()), 1e-4);
-// Few rows: this backend is slow, and what it adds to the native one is the backend, not sizes.
+// Few rows: this backend is slow, and the native one covers the sizes.
 formsSuite(name, make, { tolerance: 1e-4, small: [1, 6], paper: [2] });
 trainingSuite(name, make, 1e-4);

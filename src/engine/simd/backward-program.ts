@@ -1,7 +1,7 @@
-// The way back through the cells, last to first. Teacher forcing cuts the path through the outputs: what reaches a
-// cell comes from its own heads and, through the next cell's input, from there.
+// Writes the backward pass through the cells, last to first. Teacher forcing cuts the path through the outputs: a cell
+// receives derivatives from its own heads and, through the next cell's input, from the next cell.
 //
-// Legend: dv is ∂L/∂v; of a layer, x is its input, a its sums before the activation, y its output.
+// Legend: dv is ∂L/∂v; x is the input of a layer, a its sums before the activation, y its output.
 
 import {
   type ConvLayer,
@@ -12,17 +12,24 @@ import {
   type PoolLayer,
 } from "../../models/forecastnet/layers.ts";
 import type { Placed } from "../../models/forecastnet/plan.ts";
-import { emitConvolution } from "./conv-program.ts";
 import type { Activations, CellTrace, ForwardCompiler } from "./forward-program.ts";
-import { convFields, denseFields } from "./layer-fields.ts";
 import * as ops from "./op-codes.ts";
-import { type Fields, NUMBER, type ProgramWriter, type Region, ROW } from "./program.ts";
+import {
+  convFields,
+  denseFields,
+  emitConvolution,
+  type Fields,
+  NUMBER,
+  type ProgramWriter,
+  type Region,
+  ROW,
+} from "./program.ts";
 
 export function writeBackward(forward: ForwardCompiler, traces: readonly CellTrace[]): void {
   new BackwardCompiler(forward).compile(traces);
 }
 
-/** Where dx goes, and the position it begins with. */
+/** Destination of dx, and the first input position that it covers. */
 interface Wanted {
   readonly dx: Activations;
   readonly from: number;
@@ -31,7 +38,7 @@ interface Wanted {
 class BackwardCompiler {
   readonly #forward: ForwardCompiler;
   readonly #writer: ProgramWriter;
-  /** dh of the cell at hand and of the one before it. */
+  /** dh of the current cell and of the one before it. */
   readonly #slopes: readonly number[];
   readonly #slopeBlock: number;
   readonly #inner: Region;
@@ -68,7 +75,7 @@ class BackwardCompiler {
     return { channels: 1, length, at, row: length * ROW, block: this.#slopeBlock };
   }
 
-  /** Room for dx of a layer, without padding. */
+  /** Memory for dx of a layer, without padding. */
   #flat(layer: Layer): Activations {
     const size = inputSizeOf(layer);
     const channels = layer.kind === "dense" ? 1 : layer.channels;
@@ -77,7 +84,7 @@ class BackwardCompiler {
     return { channels, length: size / channels, at, row, block: size * ROW };
   }
 
-  /** Output heads: their weights, and the first (or a further) part of dh. */
+  /** dw and db of the heads, and their part of dh, the first part in the last cell. */
   #heads({ cell, values, byMean, bySum }: CellTrace, dh: number, isLast: boolean): void {
     const { mean, deviation, outputs } = cell;
     const h = values[values.length - 1];
@@ -88,17 +95,11 @@ class BackwardCompiler {
     this.#writer.emit(ops.opInputGradient, { ...denseFields(mean), ...slopes, x: byMean, ...to, flags });
     if (deviation === null) return;
     this.#headWeights(deviation, bySum, [h]);
-    const adding = { flags: ops.flagAccumulate };
-    this.#writer.emit(ops.opInputGradient, {
-      ...denseFields(deviation),
-      ...slopes,
-      x: bySum,
-      ...to,
-      ...adding,
-    });
+    const fields = { ...denseFields(deviation), ...slopes, x: bySum, ...to };
+    this.#writer.emit(ops.opInputGradient, { ...fields, flags: ops.flagAccumulate });
   }
 
-  /** dw of a head that sees some vectors one after the other, and its db. */
+  /** dw and db of a head whose input is the concatenation of `seen`. */
   #headWeights(head: Placed<DenseLayer>, slopes: number, seen: readonly Activations[]): void {
     const fields = { ...denseFields(head), y: slopes, yBlock: ROW, yRow: this.#forward.laneBytes };
     let firstColumn = 0;
@@ -117,7 +118,7 @@ class BackwardCompiler {
     this.#writer.emit(ops.opBiasGradient, fields);
   }
 
-  /** What reaches the previous cell's output through the mean's view of this cell's input. */
+  /** The part of dh of the previous cell that comes through the linear shortcut of this cell's mean. */
   #shortcut({ cell, byMean }: CellTrace, dh: Activations): void {
     const { mean, outputs } = cell;
     if (mean.inputs === outputs) return;
@@ -135,7 +136,7 @@ class BackwardCompiler {
     });
   }
 
-  /** dw, db and, where wanted, dx from a position on. */
+  /** dw, db and, if `to` is given, dx. */
   #layer(trace: CellTrace, i: number, dy: Activations, to: Wanted | null): void {
     const layer = trace.cell.layers[i];
     if (layer.kind === "pool") {
@@ -157,7 +158,7 @@ class BackwardCompiler {
     if (to !== null) this.#convInputs(layer, da, to);
   }
 
-  /** da = dy·f′(a), with the zeros around each channel over which a convolution runs back. */
+  /** da = dy·f′(a), with the zero padding that the backward pass of a convolution needs. */
   #throughActivation(layer: Placed<DenseLayer | ConvLayer>, y: Activations, dy: Activations): Activations {
     const padding = layer.kind === "conv" ? layer.kernel - 1 : 0;
     if (layer.activation === "linear" && padding === 0) return dy;
@@ -167,7 +168,7 @@ class BackwardCompiler {
     this.#writer.emit(ops.opActivationGradient, {
       x: dy.at,
       xBlock: dy.block,
-      // A dense layer hands its dx down as one channel: it has no padding, whatever its channels are called.
+      // dy has no padding. A dense layer wrote it as one channel, which has the same layout.
       xRow: y.length * ROW,
       b: y.at,
       bBlock: y.block,
@@ -187,7 +188,7 @@ class BackwardCompiler {
   #weights(fields: Fields): void {
     const positions = fields.positions ?? 1;
     const blocks = positions > 1 ? 1 : this.#forward.maxBlocks;
-    // Room for eight outputs of each lane and position, transposed.
+    // Memory for eight outputs of each lane and position, transposed.
     const b = this.#inner.reserve(positions * blocks * 8 * ROW);
     this.#writer.emit(ops.opWeightGradient, { ...fields, b });
     this.#writer.emit(ops.opBiasGradient, fields);

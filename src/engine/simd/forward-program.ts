@@ -1,25 +1,24 @@
-// The way forward through the cells over rows of a set, teacher-forced or free-running; lanes are rows. With `gradient`
-// every cell's data is kept for the way back; without it a cell's data gives its place to the next one's.
+// Writes the forward pass through the cells over rows of a training set, teacher-forced or free-running; lanes are rows.
+// With `gradient` the data of every cell stays for the backward pass; without it, each cell overwrites the one before.
 
+import type { Criterion } from "../../models/forecastnet/engine.ts";
 import { type Layer, outputLengthOf, outputSizeOf } from "../../models/forecastnet/layers.ts";
 import type { CellPlan, NetPlan, Placed } from "../../models/forecastnet/plan.ts";
-import type { Criterion } from "../executor.ts";
-import { emitConvolution } from "./conv-program.ts";
-import { convFields, denseFields } from "./layer-fields.ts";
 import * as ops from "./op-codes.ts";
-import { ProgramWriter, type Region, ROW } from "./program.ts";
+import { convFields, denseFields, emitConvolution, ProgramWriter, type Region, ROW } from "./program.ts";
 
-/** What a layer gave, [block][channel][position][lane], with the zeros its reader wants around each channel. */
+/** The output of a layer, [block][channel][position][lane], with the zero padding that its reader needs. */
 export interface Activations {
   readonly channels: number;
   readonly length: number;
   /** Address of position 0 of channel 0. */
   readonly at: number;
+  /** Bytes from one channel to the next, and from one block to the next. */
   readonly row: number;
   readonly block: number;
 }
 
-/** What a cell leaves behind: its input is `values[0]`, its output the last. */
+/** What the backward pass needs of a cell: its input is `values[0]`, its output the last. */
 export interface CellTrace {
   readonly cell: CellPlan;
   readonly values: readonly Activations[];
@@ -28,12 +27,12 @@ export interface CellTrace {
   readonly bySum: number;
 }
 
-/** Where a pass finds its rows and leaves its outputs. */
+/** Addresses of a pass's inputs and outputs. */
 export interface Places {
-  /** Where row i of the pass has its window: block i >> 3 of `windowBlock` bytes, rows of 8 lanes. */
+  /** The windows: lane i is in block i >> 3 of `windowBlock` bytes. */
   readonly window: number;
   readonly windowBlock: number;
-  /** [step][target][lane], as are the means and the sums of which deviations are made. */
+  /** [step][target][lane], like the means and the sums: deviations are the softplus of the sums. */
   readonly targets: number;
   readonly mean: number;
   readonly sums: number;
@@ -50,13 +49,13 @@ export class ForwardCompiler {
   readonly writer = new ProgramWriter();
   readonly maxBlocks: number;
   readonly laneBytes: number;
-  /** What outlives a cell. */
+  /** Data that outlives a cell. */
   readonly lasting: Region = this.writer.region();
-  /** What a single operation needs for itself. */
+  /** Memory for a single operation. */
   readonly scratch: Region = this.writer.region();
   readonly #pass: Pass;
   readonly #inner: Region = this.writer.region();
-  /** Of a cell's input, first position; its window stays, the rest is copied in for each cell. */
+  /** Address of a cell's input. Its window stays; the rest is copied in for each cell. */
   readonly #input: number;
   readonly #inputBlock: number;
   readonly #targets: number;
@@ -82,7 +81,7 @@ export class ForwardCompiler {
     if (padding > 0) this.clear(start, { block: this.#inputBlock, row: 0, channels: 1 }, padding);
   }
 
-  /** Writes the pass; what each cell leaves behind is told to the way back. */
+  /** Writes the pass and returns the traces for the backward pass. */
   compile(): CellTrace[] {
     const traces: CellTrace[] = [];
     for (const h of this.plan.cells.keys()) {
@@ -103,7 +102,7 @@ export class ForwardCompiler {
     };
   }
 
-  /** Puts the previous cell's output and the previous output behind the window; `before` is null for the first cell. */
+  /** Copies the previous cell's output and the previous forecast behind the window, except for the first cell. */
   fillInput(h: number, before: CellTrace | undefined): Activations {
     const { inputs, layers } = this.plan.cells[h];
     const input = {

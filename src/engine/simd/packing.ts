@@ -1,6 +1,6 @@
-// The order of a net's weights inside the kernel: the same flat array, but within each matrix rows come in groups of
-// four, column by column, so that one address serves four outputs. Rows that fill no group stay as they are. It is
-// a permutation: a packed net is as large as its weights.
+// Converts between the flat array of a net's weights and their order in the kernel. Within each matrix, rows are in
+// groups of four, column by column, so that one address serves four outputs. Rows outside a group keep their order.
+// Packing is a permutation: a packed net is as large as its weights.
 
 import { biasCountOf, weightCountOf } from "../../models/forecastnet/layers.ts";
 import type { CellPlan, NetPlan, Placed } from "../../models/forecastnet/plan.ts";
@@ -25,7 +25,7 @@ export function unpackWeights(plan: NetPlan, packed: Numbers, weights: Numbers):
   });
 }
 
-/** A stretch of a packed net: what Adam treats alike. */
+/** A range of a packed net that Adam treats alike. */
 export interface Part {
   /** "shortcut": weights of a mean layer on the cell's input. */
   readonly kind: "weights" | "shortcut" | "biases";
@@ -33,7 +33,7 @@ export interface Part {
   readonly end: number;
 }
 
-/** All of a packed net in order. */
+/** The parts of a packed net, in order and without gaps. */
 export function partsOf(plan: NetPlan): Part[] {
   const parts: Part[] = [];
   const add = (kind: Part["kind"], end: number): void => {
@@ -46,7 +46,7 @@ export function partsOf(plan: NetPlan): Part[] {
     for (const layer of weightedLayers(cell)) {
       const rows = biasCountOf(layer);
       const columns = weightCountOf(layer) / rows;
-      // Of the mean layer, columns from here on see the cell's input.
+      // Columns of the mean layer from here on see the cell's input.
       const own = layer === cell.mean ? cell.outputs : columns;
       for (let row = 0; row < rows; ) {
         const together = row + 4 <= rows ? 4 : 1;
@@ -61,7 +61,7 @@ export function partsOf(plan: NetPlan): Part[] {
   return parts;
 }
 
-/** Every layer of a cell that has weights, with its outputs. */
+/** The layers of a cell that have weights, and its output layers. */
 function weightedLayers({ layers, mean, deviation }: CellPlan): readonly Placed[] {
   const heads = deviation === null ? [mean] : [mean, deviation];
   return [...layers.filter(({ kind }) => kind !== "pool"), ...heads];

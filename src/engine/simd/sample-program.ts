@@ -1,24 +1,36 @@
-// The program that draws the sample paths of one net on one window; lanes are paths. Whatever depends on the shared
-// window alone is computed once: W·x of a dense layer, and in a convolutional cell all positions that do not see the
-// previous cell, through every convolution, pool and the dense layer.
+// Writes the program that draws the sample paths of one net on one window; lanes are paths. Data that depends on the
+// shared window alone is computed once for all paths: W·x of a dense layer, and in a convolutional cell all positions
+// that do not see the previous cell, through every convolution, pool and the dense layer.
+//
+// A stream is the data between two layers: its shared positions in the positions layout, its other positions as rows of
+// lanes. The layer that reads a stream determines its layout: padding, and shared positions that it needs as rows.
+//
+// Legend: positions 0 … shared−1 are shared by all paths, shared … length−1 differ by path. The rows of a channel
+// begin at position `origin`: the first position that the reader needs for an output that differs by path.
 
-import { inputSizeOf, type Layer, outputSizeOf } from "../../models/forecastnet/layers.ts";
+import { inputSizeOf, type Layer, outputLengthOf, outputSizeOf } from "../../models/forecastnet/layers.ts";
 import type { CellPlan, NetPlan, Placed } from "../../models/forecastnet/plan.ts";
-import { columnTable, emitConvolution } from "./conv-program.ts";
-import { convFields, denseFields } from "./layer-fields.ts";
 import * as ops from "./op-codes.ts";
 import { matricesOf } from "./packing.ts";
-import { NUMBER, ProgramWriter, ROW } from "./program.ts";
-import { completeShared, layOut, ownRowsAt, type Shape, type Stream, sharedOutputs } from "./stream.ts";
+import {
+  columnTable,
+  convFields,
+  denseFields,
+  emitConvolution,
+  NUMBER,
+  ProgramWriter,
+  type Region,
+  ROW,
+} from "./program.ts";
 
 export interface SampleProgram {
   readonly writer: ProgramWriter;
-  /** Where the window goes. */
+  /** Address of the window. */
   readonly window: number;
   /** [step][target][path] */
   readonly mean: number;
   readonly deviation: number;
-  /** What the kernel needs to pack a net: start, rows and columns of each matrix. */
+  /** The table that the kernel packs nets by: start, rows and columns of each matrix. */
   readonly matrices: { readonly at: number; readonly count: number };
 }
 
@@ -30,11 +42,11 @@ class SampleCompiler {
   readonly #plan: NetPlan;
   readonly #paths: number;
   readonly #maxBlocks: number;
-  /** Bytes of a row of all lanes, whole blocks of 8. */
+  /** Bytes of a row of all lanes, in whole blocks of 8. */
   readonly #laneBytes: number;
   readonly #writer = new ProgramWriter();
   readonly #lasting = this.#writer.region();
-  /** The inputs of even and odd cells: a cell reads its own while it writes the next one's. */
+  /** The inputs of even and odd cells: a cell reads its own input while it writes that of the next cell. */
   readonly #inputs = [this.#writer.region(), this.#writer.region()];
   readonly #inner = this.#writer.region();
   readonly #scratch = this.#writer.region();
@@ -65,7 +77,7 @@ class SampleCompiler {
         b: deviation + at,
         bRow: this.#laneBytes,
         w: at,
-        y: h + 1 < cells.length ? ownRowsAt(next) + cell.outputs * ROW : 0,
+        y: h + 1 < cells.length ? pathRowsAt(next) + cell.outputs * ROW : 0,
         yRow: ROW,
         yBlock: next.rowsBlock,
         outputs: targets,
@@ -73,15 +85,15 @@ class SampleCompiler {
       });
       input = next;
     }
-    this.#closeRanks(mean);
-    if (this.#plan.spec.output === "gaussian") this.#closeRanks(deviation);
+    this.#removePadding(mean);
+    if (this.#plan.spec.output === "gaussian") this.#removePadding(deviation);
     const table = matricesOf(this.#plan).flatMap(({ start, rows, columns }) => [start, rows, columns]);
     const matrices = { at: this.#writer.table(table), count: table.length / 3 };
     return { writer: this.#writer, window, mean, deviation, matrices };
   }
 
-  /** Takes the padding out of rows of lanes, so that they can be read in one piece. */
-  #closeRanks(at: number): void {
+  /** Makes the rows of lanes contiguous, so that the caller reads them at once. */
+  #removePadding(at: number): void {
     const bytes = this.#paths * NUMBER;
     if (bytes === this.#laneBytes) return;
     for (let row = 1; row < this.#plan.cells.length * this.#plan.targets; row++) {
@@ -93,7 +105,7 @@ class SampleCompiler {
     }
   }
 
-  /** [window, previous cell's output, previous output] as cell `h` wants it; past the last cell, for its heads. */
+  /** [window, previous cell's output, previous forecast] in the layout of cell `h`; past the last cell, for its heads. */
   #cellInput(h: number, window: number): Stream {
     const { windowSize, targets, cells } = this.#plan;
     const length = h === 0 ? windowSize : windowSize + cells[h - 1].outputs + targets;
@@ -110,15 +122,16 @@ class SampleCompiler {
     return stream;
   }
 
-  /** The cell's layers; its output becomes the first own rows of the next cell's input. */
+  /** The cell's layers. Its output becomes the first rows by path of the next cell's input. */
   #cell({ layers, outputs }: CellPlan, input: Stream, next: Stream): void {
     let from = input;
     for (const [i, layer] of layers.entries()) {
       const reader = layers[i + 1] ?? null;
       const shape = outputShape(layer, from, reader);
       let to = layOut(this.#inner, reader, shape, this.#maxBlocks);
-      const goesOn = reader === null && shape.shared === 0;
-      if (goesOn) to = { ...to, origin: 0, rowsAt: ownRowsAt(next), rowsRow: ROW, rowsBlock: next.rowsBlock };
+      const isCellOutput = reader === null && shape.shared === 0;
+      if (isCellOutput)
+        to = { ...to, origin: 0, rowsAt: pathRowsAt(next), rowsRow: ROW, rowsBlock: next.rowsBlock };
       this.#layer(layer, from, to);
       completeShared(this.#writer, to);
       from = to;
@@ -128,7 +141,7 @@ class SampleCompiler {
       x: from.sharedAt,
       channels: 1,
       positions: outputs,
-      y: ownRowsAt(next),
+      y: pathRowsAt(next),
       yBlock: next.rowsBlock,
     });
   }
@@ -205,7 +218,7 @@ class SampleCompiler {
     this.#writer.emit(ops.opForward, {
       ...fields,
       ...bias,
-      ...readRows(from, ownRowsAt(from)),
+      ...readRows(from, pathRowsAt(from)),
       kernel: from.length - from.shared,
       firstColumn: from.shared,
       ...writeRows({ ...to, rowsRow: ROW }),
@@ -214,7 +227,7 @@ class SampleCompiler {
 
   #heads(cell: CellPlan, input: Stream, output: Stream, to: { mean: number; deviation: number }): void {
     const { mean, deviation, outputs, inputs } = cell;
-    const seen = { x: ownRowsAt(output), xBlock: output.rowsBlock, kernel: outputs };
+    const seen = { x: pathRowsAt(output), xBlock: output.rowsBlock, kernel: outputs };
     const rows = { yRow: this.#laneBytes, yBlock: ROW };
     if (deviation !== null) {
       this.#writer.emit(ops.opForward, { ...denseFields(deviation), ...seen, ...rows, y: to.deviation });
@@ -224,7 +237,7 @@ class SampleCompiler {
       this.#writer.emit(ops.opForward, { ...fields, ...seen });
       return;
     }
-    // The shortcut: the mean also sees the cell's input, whose window is again the same for all paths.
+    // The shortcut: the mean also sees the cell's input. Its window is the same for all paths.
     const { windowSize } = this.#plan;
     const b = this.#inner.reserve(mean.outputs * NUMBER);
     this.#writer.emit(ops.opMatvec, {
@@ -238,7 +251,7 @@ class SampleCompiler {
     if (inputs === windowSize) return;
     this.#writer.emit(ops.opForward, {
       ...fields,
-      ...readRows(input, ownRowsAt(input)),
+      ...readRows(input, pathRowsAt(input)),
       kernel: inputs - windowSize,
       firstColumn: outputs + windowSize,
       flags: ops.flagAccumulate,
@@ -263,5 +276,95 @@ function readRows({ rowsRow, rowsBlock }: Stream, x: number): { x: number; xRow:
 }
 
 function writeRows(to: Stream): { y: number; yRow: number; yBlock: number; yStep: number } {
-  return { y: ownRowsAt(to), yRow: to.rowsRow, yBlock: to.rowsBlock, yStep: ROW };
+  return { y: pathRowsAt(to), yRow: to.rowsRow, yBlock: to.rowsBlock, yStep: ROW };
+}
+
+interface Stream {
+  readonly channels: number;
+  readonly length: number;
+  readonly shared: number;
+  /** Address of shared position 0, and bytes from one channel to the next. */
+  readonly sharedAt: number;
+  readonly sharedRow: number;
+  readonly origin: number;
+  /** Address of the row at `origin`, bytes from one channel to the next and from one block to the next. */
+  readonly rowsAt: number;
+  readonly rowsRow: number;
+  readonly rowsBlock: number;
+  readonly padding: number;
+}
+
+interface Shape {
+  readonly channels: number;
+  readonly length: number;
+  readonly shared: number;
+}
+
+/** How many of a layer's output positions depend on shared inputs alone. */
+function sharedOutputs(layer: Layer, { length, shared }: Shape): number {
+  if (layer.kind === "dense") return shared === length ? layer.outputs : 0;
+  if (shared === length) return outputLengthOf(layer);
+  if (layer.kind === "conv") return Math.max(0, shared + layer.padding - layer.kernel + 1);
+  return shared < layer.size ? 0 : Math.floor((shared - layer.size) / layer.stride) + 1;
+}
+
+/** The first position that the reader needs as a row. */
+function originFor(reader: Layer | null, shape: Shape): number {
+  if (reader === null || reader.kind === "dense") return shape.shared;
+  const first = sharedOutputs(reader, shape);
+  return reader.kind === "conv" ? first - reader.padding : Math.min(first * reader.stride, shape.shared);
+}
+
+/** `reader` is null when only heads read the stream. */
+function layOut(region: Region, reader: Layer | null, shape: Shape, maxBlocks: number): Stream {
+  const { channels, length, shared } = shape;
+  const padding = reader?.kind === "conv" ? reader.padding : 0;
+  const origin = originFor(reader, shape);
+  // Shared positions are written eight at a time: a channel must not overwrite the next.
+  const sharedRow = (padding + Math.max(Math.ceil(shared / 8) * 8, shared + padding)) * NUMBER;
+  const hasRows = shared < length;
+  const rowsRow = hasRows ? (length + padding - origin) * ROW : 0;
+  const slack = 64 + (reader?.kind === "conv" ? reader.kernel * NUMBER : 0);
+  return {
+    ...shape,
+    sharedAt: region.reserve(channels * sharedRow + slack) + padding * NUMBER,
+    sharedRow,
+    origin,
+    rowsAt: region.reserve(channels * rowsRow * maxBlocks),
+    rowsRow,
+    rowsBlock: channels * rowsRow,
+    padding,
+  };
+}
+
+/** Address of the first row that differs by path. */
+function pathRowsAt({ rowsAt, shared, origin }: Stream): number {
+  return rowsAt + (shared - origin) * ROW;
+}
+
+/** Completes a stream once its shared part is written: clears the padding, and copies shared positions into rows. */
+function completeShared(writer: ProgramWriter, stream: Stream): void {
+  const { channels, length, shared, sharedAt, sharedRow, origin, rowsAt, rowsRow, rowsBlock, padding } =
+    stream;
+  if (padding > 0) {
+    const zeros = { channels, yRow: sharedRow, kernel: padding * NUMBER, blocks: 1 };
+    writer.emit(ops.opClear, { ...zeros, y: sharedAt - padding * NUMBER });
+    if (shared === length) writer.emit(ops.opClear, { ...zeros, y: sharedAt + length * NUMBER });
+  }
+  if (shared === length) return;
+  const rows = { channels, yRow: rowsRow, yBlock: rowsBlock };
+  if (origin < 0) writer.emit(ops.opClear, { ...rows, y: rowsAt, kernel: -origin * ROW });
+  if (padding > 0) {
+    writer.emit(ops.opClear, { ...rows, y: rowsAt + (length - origin) * ROW, kernel: padding * ROW });
+  }
+  const from = Math.max(origin, 0);
+  if (from < shared) {
+    writer.emit(ops.opSplat, {
+      ...rows,
+      x: sharedAt + from * NUMBER,
+      xRow: sharedRow,
+      y: rowsAt + (from - origin) * ROW,
+      positions: shared - from,
+    });
+  }
 }

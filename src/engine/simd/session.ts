@@ -1,19 +1,23 @@
-// Nets in training inside the kernel: weights, Adam's moments and derivatives live in its memory, packed.
+// Training in the kernel. A session keeps packed weights, Adam's moments and derivatives in the kernel's memory. A row
+// pass runs rows of a training set through a program, forward and, for derivatives, backward: it copies rows into
+// lanes, repeats the run until all rows are through, and adds up losses and derivatives.
 
+import type { Criterion } from "../../models/forecastnet/engine.ts";
+import type { TrainingSet } from "../../models/forecastnet/framing.ts";
 import type { NetPlan } from "../../models/forecastnet/plan.ts";
-import type { AdamOptions, Criterion, SessionTask, TrainingSession } from "../executor.ts";
-import type { Heap } from "./heap.ts";
-import type { Kernel } from "./kernel.ts";
+import type { AdamOptions, Derivatives, Net, SessionTask, TrainingSession } from "../executor.ts";
+import { writeBackward } from "./backward-program.ts";
+import { ForwardCompiler, type Pass, type Places } from "./forward-program.ts";
+import type { Heap, Kernel } from "./kernel.ts";
 import { type Part, packWeights, partsOf, unpackWeights } from "./packing.ts";
-import { NUMBER } from "./program.ts";
-import { RowPass } from "./row-pass.ts";
+import { type InstalledProgram, NUMBER, type ProgramWriter } from "./program.ts";
 
 const BETA1 = 0.9;
 const BETA2 = 0.999;
 
 interface TrainedNet {
   readonly task: SessionTask;
-  /** Weights, then first and second moments, one after the other. */
+  /** Of the weights; first and second moments follow them. */
   readonly address: number;
   steps: number;
 }
@@ -25,7 +29,7 @@ export class SimdSession implements TrainingSession {
   readonly #nets: readonly TrainedNet[];
   readonly #gradient: number;
   readonly #training: RowPass;
-  readonly #validationBy = new Map<Criterion, RowPass>();
+  readonly #validationByCriterion = new Map<Criterion, RowPass>();
   readonly #parts: readonly Part[];
 
   constructor(plan: NetPlan, tasks: readonly SessionTask[], kernel: Kernel, heap: Heap) {
@@ -46,7 +50,7 @@ export class SimdSession implements TrainingSession {
   step(rows: readonly (Int32Array | null)[], adam: readonly AdamOptions[]): Float64Array {
     return Float64Array.from(this.#nets, (net, i) => {
       const picked = rows[i];
-      // A net that rests has no loss to tell.
+      // A net that skips the step has no loss.
       if (picked === null) return Number.NaN;
       this.#numbersAt(this.#gradient).fill(0);
       const at = { weights: net.address, gradient: this.#gradient };
@@ -79,16 +83,16 @@ export class SimdSession implements TrainingSession {
 
   close(): void {
     this.#training.close();
-    for (const pass of this.#validationBy.values()) pass.close();
+    for (const pass of this.#validationByCriterion.values()) pass.close();
     for (const { address } of this.#nets) this.#heap.release(address);
     this.#heap.release(this.#gradient);
   }
 
   #validation(criterion: Criterion): RowPass {
-    let pass = this.#validationBy.get(criterion);
+    let pass = this.#validationByCriterion.get(criterion);
     if (pass === undefined) {
       pass = new RowPass(this.#plan, { criterion, gradient: false }, this.#kernel, this.#heap);
-      this.#validationBy.set(criterion, pass);
+      this.#validationByCriterion.set(criterion, pass);
     }
     return pass;
   }
@@ -129,4 +133,157 @@ export class SimdSession implements TrainingSession {
       1 / (1 - BETA2 ** net.steps),
     );
   }
+}
+
+interface Addresses {
+  readonly weights: number;
+  /** The pass adds derivatives here; 0 for a pass without them. */
+  readonly gradient: number;
+}
+
+/** The outputs of one run, [step][target][lane], for rows `first` … `first + lanes − 1` of the pass. */
+interface RunOutputs {
+  readonly first: number;
+  readonly lanes: number;
+  readonly mean: Float32Array;
+  readonly sums: Float32Array;
+  /** Numbers from one row of lanes to the next. */
+  readonly stride: number;
+}
+
+class RowPass {
+  readonly #plan: NetPlan;
+  readonly #kernel: Kernel;
+  readonly #heap: Heap;
+  readonly #program: TrainingProgram;
+  readonly #installed: InstalledProgram;
+  readonly #address: number;
+
+  constructor(plan: NetPlan, pass: Pass, kernel: Kernel, heap: Heap) {
+    this.#plan = plan;
+    this.#kernel = kernel;
+    this.#heap = heap;
+    this.#program = writeTrainingProgram(plan, pass);
+    this.#address = heap.reserve(this.#program.writer.size);
+    this.#installed = this.#program.writer.install(heap.buffer, this.#address);
+  }
+
+  /** The mean loss over the given rows, or over the whole set. */
+  run(
+    set: TrainingSet,
+    rows: Int32Array | null,
+    { weights, gradient }: Addresses,
+    onRun?: (outputs: RunOutputs) => void,
+  ): number {
+    const count = rows?.length ?? set.count;
+    const scale = 1 / (count * this.#plan.cells.length * this.#plan.targets);
+    const { maxLanes } = this.#program;
+    let loss = 0;
+    for (let first = 0; first < count; first += maxLanes) {
+      const lanes = Math.min(maxLanes, count - first);
+      this.#gather(set, rows, first, lanes);
+      loss += this.#kernel.run(this.#installed.entry, weights, gradient, 0, lanes, scale);
+      onRun?.(this.#outputs(first, lanes));
+    }
+    return loss * scale;
+  }
+
+  close(): void {
+    this.#heap.release(this.#address);
+  }
+
+  #outputs(first: number, lanes: number): RunOutputs {
+    const stride = this.#program.laneBytes / NUMBER;
+    const count = this.#plan.cells.length * this.#plan.targets * stride;
+    const view = (address: number): Float32Array => {
+      const from = this.#installed.resolve(address) / NUMBER;
+      return this.#heap.floats.subarray(from, from + count);
+    };
+    return { first, lanes, mean: view(this.#program.mean), sums: view(this.#program.sums), stride };
+  }
+
+  /** Copies rows into lanes. Lanes past the last row repeat it: the kernel ignores their loss, but needs numbers. */
+  #gather(set: TrainingSet, rows: Int32Array | null, first: number, lanes: number): void {
+    const { windowSize, cells, targets } = this.#plan;
+    const { floats } = this.#heap;
+    const windowAt = this.#installed.resolve(this.#program.window) / NUMBER;
+    const targetsAt = this.#installed.resolve(this.#program.targets) / NUMBER;
+    const windowBlock = this.#program.windowBlock / NUMBER;
+    const stride = this.#program.laneBytes / NUMBER;
+    const targetCount = cells.length * targets;
+    for (let lane = 0; lane < Math.ceil(lanes / 8) * 8; lane++) {
+      const index = first + Math.min(lane, lanes - 1);
+      const row = rows === null ? index : rows[index];
+      let from = row * windowSize;
+      let to = windowAt + (lane >> 3) * windowBlock + (lane & 7);
+      for (let i = 0; i < windowSize; i++, from++, to += 8) floats[to] = set.windows[from];
+      from = row * targetCount;
+      to = targetsAt + lane;
+      for (let i = 0; i < targetCount; i++, from++, to += stride) floats[to] = set.targets[from];
+    }
+  }
+}
+
+interface TrainingProgram extends Places {
+  readonly writer: ProgramWriter;
+  readonly maxLanes: number;
+}
+
+/** More rows than this take several runs: larger runs gain nothing and overflow the caches. */
+const MAX_BLOCKS = 8;
+const MAX_TRACE_BYTES = 12 * 2 ** 20;
+
+function writeTrainingProgram(plan: NetPlan, pass: Pass): TrainingProgram {
+  const one = compile(plan, pass, 1);
+  const fitting = Math.floor(MAX_TRACE_BYTES / one.writer.size);
+  const blocks = Math.min(MAX_BLOCKS, Math.max(1, fitting));
+  return blocks === 1 ? one : compile(plan, pass, blocks);
+}
+
+function compile(plan: NetPlan, pass: Pass, maxBlocks: number): TrainingProgram {
+  const forward = new ForwardCompiler(plan, pass, maxBlocks);
+  const traces = forward.compile();
+  if (pass.gradient) writeBackward(forward, traces);
+  return { ...forward.places, writer: forward.writer, maxLanes: maxBlocks * 8 };
+}
+
+/** One teacher-forced pass of one net over all rows, with its outputs and gradient. */
+export function differentiate(
+  { plan, weights }: Net,
+  rows: TrainingSet,
+  kernel: Kernel,
+  heap: Heap,
+): Derivatives {
+  const pass = new RowPass(plan, { criterion: "forced", gradient: true }, kernel, heap);
+  const bytes = plan.weightCount * NUMBER;
+  const at = { weights: heap.reserve(bytes), gradient: heap.reserve(bytes) };
+  const numbers = (address: number) => new Float32Array(heap.buffer, address, plan.weightCount);
+  packWeights(plan, weights, numbers(at.weights));
+  numbers(at.gradient).fill(0);
+  const outputs = emptyOutputs(plan, rows.count);
+  const loss = pass.run(rows, null, at, ({ first, lanes, mean, sums, stride }) => {
+    for (let row = 0; row < plan.cells.length * plan.targets; row++) {
+      for (let lane = 0; lane < lanes; lane++) {
+        const to = row * rows.count + first + lane;
+        outputs.mean[to] = mean[row * stride + lane];
+        if (outputs.deviation !== null) outputs.deviation[to] = softplus(sums[row * stride + lane]);
+      }
+    }
+  });
+  const gradient = new Float64Array(plan.weightCount);
+  unpackWeights(plan, numbers(at.gradient), gradient);
+  heap.release(at.weights);
+  heap.release(at.gradient);
+  pass.close();
+  return { ...outputs, loss, gradient };
+}
+
+function emptyOutputs(plan: NetPlan, rows: number): Pick<Derivatives, "mean" | "deviation"> {
+  const size = plan.cells.length * plan.targets * rows;
+  const deviation = plan.spec.output === "gaussian" ? new Float64Array(size) : null;
+  return { mean: new Float64Array(size), deviation };
+}
+
+function softplus(s: number): number {
+  return Math.max(s, 0) + Math.log1p(Math.exp(-Math.abs(s)));
 }

@@ -1,6 +1,6 @@
-// Mean, standard deviation and quantiles of Gaussian mixtures, with the quantiles in the kernel: the faster twin of
-// models/forecastnet/mixture.ts. Moments are taken in double precision; the kernel sees each mixture in units of its
-// own standard deviation around its own mean, so that single precision is enough at any level of the series.
+// Mean, standard deviation and quantiles of Gaussian mixtures: a faster version of models/forecastnet/mixture.ts that
+// computes quantiles in the kernel. Moments are in double precision. The kernel gets each mixture in units of its
+// standard deviation around its mean, so that single precision suffices at any level of the series.
 
 import {
   type MixtureSummary,
@@ -9,13 +9,12 @@ import {
   summariseMoments,
 } from "../../models/forecastnet/mixture.ts";
 import { normalQuantile } from "../../models/normal.ts";
-import { Heap } from "./heap.ts";
-import { instantiateKernel, type Kernel } from "./kernel.ts";
+import { Heap, instantiateKernel, type Kernel } from "./kernel.ts";
 import { NUMBER } from "./program.ts";
 
-/** A component as narrow as a point gets this share of the standard deviation as its width. */
+/** The least width of a component, as a share of the mixture's standard deviation. */
 const NARROWEST = 1e-6;
-/** Numbers of a level in the kernel's table: its tail, its normal score, its sign, its quantile. */
+/** Numbers per level in the kernel's table: tail, normal score, sign, quantile. */
 const ENTRY = 4;
 const QUANTILE = 3;
 
@@ -27,7 +26,7 @@ export function createSimdSummarise(module: WebAssembly.Module): Summarise {
 class MixtureSolver {
   readonly #kernel: Kernel;
   readonly #heap: Heap;
-  /** Room for means and inverses of `#room` components each, and for the table. */
+  /** Means and inverses have room for `#room` components each, the table for `#tableRoom` levels. */
   #room = 0;
   #means = 0;
   #inverses = 0;
@@ -51,13 +50,14 @@ class MixtureSolver {
       const isSame = summariseMoments(mixtures, row, into);
       const centre = into.mean[row];
       const spread = into.standardDeviation[row];
-      // A single Gaussian in disguise, as at the first step, which no sample has reached yet; or no number at all.
+      // Equal components are one Gaussian, as at the first step, before any sample was fed back. Infinite or NaN
+      // components have no quantiles to solve for.
       const isPlain = isSame || !(spread > 0 && spread < Number.POSITIVE_INFINITY);
       if (isPlain) for (let l = 0; l < levels.length; l++) table[ENTRY * l + QUANTILE] = scores[l];
       else this.#solve(mixtures, row, into, levels.length);
       let before = Number.NEGATIVE_INFINITY;
       for (let l = 0; l < levels.length; l++) {
-        // The row after this one starts from this one's quantiles: steps of a forecast are alike.
+        // The next row starts from these quantiles: successive steps of a forecast are similar.
         const q = isPlain ? scores[l] : table[ENTRY * l + QUANTILE];
         before = Math.max(before, centre + q * spread);
         into.quantiles[l][row] = before;

@@ -1,4 +1,4 @@
-// Refuses what does not fit the plan before it reaches the device, where it would be a reshape error at best.
+// Refuses inputs whose sizes do not fit the plan. On the device they would be a reshape error at best.
 
 import type { TrainingSet } from "../../models/forecastnet/framing.ts";
 import type { NetPlan } from "../../models/forecastnet/plan.ts";
@@ -31,13 +31,13 @@ export function checkTrainingSet(plan: NetPlan, set: TrainingSet, where: string)
 }
 
 export function checkRows(rows: Int32Array, count: number, where: string): void {
-  const stray = rows.find((row) => row < 0 || row >= count);
-  if (stray === undefined) return;
-  const message = `rows of ${where}: row ${stray} is asked for, and its training set has rows 0 to ${count - 1}`;
+  const outside = rows.find((row) => row < 0 || row >= count);
+  if (outside === undefined) return;
+  const message = `rows of ${where}: row ${outside} does not exist; its training set has rows 0 to ${count - 1}`;
   throw new ForecastnetError("ENGINE_FAILED", message);
 }
 
 function expectLength(code: ErrorCode, what: string, length: number, expected: number): void {
   if (length === expected) return;
-  throw new ForecastnetError(code, `${what}: ${length} numbers; the plan asks for ${expected}`);
+  throw new ForecastnetError(code, `${what}: ${length} numbers; expected ${expected} by the plan`);
 }

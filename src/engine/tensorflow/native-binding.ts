@@ -1,6 +1,6 @@
-// The one place that loads TensorFlow.js. Takes its native binding where `npm run setup:tensorflow` has put one,
-// and the plain JavaScript backend everywhere else, so that a machine without the native part lacks only its
-// speed. Says which of the two it took, on which device, and why.
+// Loads TensorFlow.js; no other file does. Uses the native binding if `npm run setup:tensorflow` has installed one, and
+// otherwise the plain JavaScript backend, so that a machine without the binding is only slower. Reports which backend
+// it loaded, on which device, and why.
 
 import { existsSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -9,18 +9,18 @@ import type * as tfjs from "@tensorflow/tfjs";
 
 export type TensorFlow = typeof tfjs;
 
-/** What the setup put in place; unknown when something else did. */
-export type NativeVariant = "cpu" | "gpu" | "unknown";
+/** What the setup installed; unknown if something else installed the binding. */
+type NativeVariant = "cpu" | "gpu" | "unknown";
 
 export interface NativeBinding {
   readonly present: boolean;
-  /** One sentence; when nothing is present it says what to do. */
+  /** One sentence. If the binding is absent, it says what to do. */
   readonly reason: string;
-  /** Of the npm package; null when it is not installed. */
+  /** Folder of the npm package; null if it is not installed. */
   readonly packageFolder: string | null;
-  /** Where the package looks for its compiled part; null when it is not installed. */
+  /** Where the package expects its compiled part; null if it is not installed. */
   readonly path: string | null;
-  /** Only a "gpu" binding can find a GPU, so that "cpu" answers the question without a load. Null when absent. */
+  /** A "cpu" binding finds no GPU; callers need not load it to find out. Null if absent. */
   readonly variant: NativeVariant | null;
 }
 
@@ -28,32 +28,32 @@ export interface LoadedTensorFlow {
   readonly tf: TensorFlow;
   readonly backend: "native" | "plain";
   readonly device: "gpu" | "cpu";
-  /** Of what computes: "libtensorflow 2.15.1" or "tfjs 4.22.0". */
+  /** Version of the library that computes: "libtensorflow 2.15.1" or "tfjs 4.22.0". */
   readonly version: string;
-  /** Why this backend, in one sentence. */
+  /** The reason for this backend, in one sentence. */
   readonly reason: string;
 }
 
 export interface LoadOptions {
-  /** "plain" takes the JavaScript backend even where the native one is set up. */
+  /** "plain" uses the JavaScript backend even if the native one is set up. */
   readonly backend?: "auto" | "plain";
-  /** The module, as path or URL, that the native package is resolved from. */
+  /** Path or URL of the module to resolve the native package from. */
   readonly from?: string;
 }
 
 const packageName = "@tensorflow/tfjs-node-gpu";
 const plainPackageName = "@tensorflow/tfjs";
 
-/** Both packages are optional dependencies, which the CPU image leaves out. */
+/** Both packages are optional dependencies; the CPU image omits them. */
 const howToInstall = "run `npm ci` without --omit=optional, or use the GPU image";
 
-/** Inside the package. The folder is named for version 8 of Node-API, the newest that the package knows. */
+/** Path inside the package. The folder is named after Node-API version 8, the newest that the package supports. */
 export const bindingFile = join("lib", "napi-v8", "tfjs_binding.node");
 
-/** Written by the setup beside the binding: says what was put there. */
+/** Path inside the package. The setup writes here what it installed. */
 export const manifestFile = join("lib", "forecastnet.json");
 
-/** Looks, and loads nothing: requiring the package where its compiled part is absent throws. */
+/** Loads nothing: requiring the package throws if its compiled part is absent. */
 export function findNativeBinding(from: string = import.meta.url): NativeBinding {
   const packageFolder = folderOfPackage(from);
   if (packageFolder === null) {
@@ -87,33 +87,33 @@ function readVariant(manifest: string): NativeVariant {
     const { variant } = JSON.parse(readFileSync(manifest, "utf8")) as { variant?: unknown };
     return variant === "cpu" || variant === "gpu" ? variant : "unknown";
   } catch {
-    // Absent when something else than our setup put the binding there. Nothing depends on it but a shortcut.
+    // Absent if something other than our setup installed the binding. Then only loading it tells the device.
     return "unknown";
   }
 }
 
 /**
- * Loads TensorFlow.js and makes the backend it names the current one. TensorFlow.js has one current backend per
- * thread: after a second call with another answer, what the first call returned computes on the new one too.
+ * Loads TensorFlow.js and makes the reported backend current. TensorFlow.js has one current backend per thread: after a
+ * second call with another backend, the result of the first call computes on the new one, too.
  */
 export async function loadTensorFlow(options: LoadOptions = {}): Promise<LoadedTensorFlow> {
-  if (options.backend === "plain") return loadPlain("the plain backend was asked for");
+  if (options.backend === "plain") return loadPlain("the plain backend was requested");
   const from = options.from ?? import.meta.url;
   const binding = findNativeBinding(from);
   if (!binding.present) return loadPlain(binding.reason);
   try {
     return await loadNative(from, binding.reason);
   } catch (error) {
-    // Libraries of another machine, a half-removed setup: slower, but the worker works.
+    // Libraries of another machine, a partly removed setup: the worker runs, but slower.
     const why = error instanceof Error ? error.message : String(error);
     return loadPlain(
       `the native binding at ${binding.path} did not load: ${why.trim()}; ` +
-        "`npm run setup:tensorflow -- --check` tells more",
+        "`npm run setup:tensorflow -- --check` has the details",
     );
   }
 }
 
-/** What tfjs-node's backend has beyond the common interface. */
+/** Fields of tfjs-node's backend that the common interface lacks. */
 interface NativeBackend {
   readonly isUsingGpuDevice: boolean;
   readonly binding: { readonly TF_Version: string };
@@ -135,7 +135,7 @@ async function loadNative(from: string, reason: string): Promise<LoadedTensorFlo
 
 async function loadPlain(reason: string): Promise<LoadedTensorFlow> {
   const tf = requirePlain();
-  // Otherwise its first operation in Node prints an advertisement for the native package.
+  // Without this, the first operation in Node prints an advertisement for the native package.
   tf.env().set("PROD", true);
   await useBackend(tf, "cpu");
   return { tf, backend: "plain", device: "cpu", version: `tfjs ${tf.version.tfjs}`, reason };
@@ -156,7 +156,7 @@ async function useBackend(tf: TensorFlow, name: string): Promise<void> {
   if (!(await tf.setBackend(name))) throw new Error(`TensorFlow.js could not start its backend "${name}"`);
 }
 
-/** tfjs-node 4.22 calls two functions of `util` that Node 22 warns of and Node 23 removed; these do the same. */
+/** tfjs-node 4.22 calls two functions of `util` that Node 22 deprecated and Node 23 removed. */
 function restoreRemovedFunctions(): void {
   const util = createRequire(import.meta.url)("node:util") as Record<string, unknown>;
   util.isArray = Array.isArray;

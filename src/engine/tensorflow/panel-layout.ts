@@ -1,11 +1,11 @@
-// How the numbers of a net lie on the device. The flat array of `plan.ts` is cut into the matrices that products
-// need, and matrices with as many columns lie one under another in a panel, so that stacking the panels of many
-// nets and cutting the stack into [nets, rows, columns] operands takes an op or two a panel, not one a matrix.
+// The layout of a net's weights on the device. The flat array of `plan.ts` is split into the matrices that products
+// need. Matrices with equally many columns form a panel, one below the other, so that stacking the panels of many nets
+// and splitting the stack into [nets, rows, columns] operands takes one or two ops per panel instead of one per matrix.
 //
-// From the second cell on, what a layer sees of the window is the same for all sample paths: a dense layer's
-// columns are parted into those of such "fixed" inputs and those of "free" ones. Where the fixed inputs are the
-// window itself, the matrices of all cells share one panel: one product serves the whole net. The weights of a
-// linear shortcut learn at a rate of their own, so they lie apart from the others.
+// From the second cell on, what a layer sees of the window is the same for all sample paths: a dense layer's columns
+// are split into those of such "fixed" inputs and those of "free" inputs. Where the fixed inputs are the window itself,
+// the matrices of all cells share one panel, and one product serves the whole net. The weights of linear shortcuts have
+// separate panels, because they have a separate learning rate.
 
 import {
   biasCountOf,
@@ -17,21 +17,21 @@ import {
 } from "../../models/forecastnet/layers.ts";
 import type { CellPlan, NetPlan, Placed } from "../../models/forecastnet/plan.ts";
 
-/** What training treats alike: weights decay, biases do not, and shortcuts do not and have a rate of their own. */
+/** How training treats a panel: weights decay, biases do not, shortcuts do not and have their own learning rate. */
 export type PanelRole = "weights" | "biases" | "shortcuts";
 
-/** Some matrices of equally many columns, one under another. */
-export interface Panel {
+/** Matrices of equally many columns, one below the other. */
+interface Panel {
   readonly rows: number;
   readonly columns: number;
   /** Rows of each matrix, from the top down. */
   readonly blockRows: readonly number[];
-  /** For each number of the panel, row-major, its place in the flat array. */
+  /** For each number of the panel, row-major, its index in the flat array. */
   readonly order: Int32Array;
   readonly role: PanelRole;
 }
 
-/** One matrix: which panel it lies in, and which of the panel's matrices it is. */
+/** One matrix: its panel, and its index in the panel. */
 export interface Block {
   readonly panel: number;
   readonly index: number;
@@ -39,23 +39,23 @@ export interface Block {
 
 /** The matrices of one layer. A convolution's are all in `free`; a pool has none. */
 export interface LayerBlocks {
-  /** Which matrix of the window panel holds its columns for the window; its bias is in the window biases. */
+  /** Index in the window panel of the columns for the window; the bias is then in the window biases. */
   readonly window: number | null;
   readonly fixed: Block | null;
   readonly free: Block | null;
   readonly bias: Block | null;
 }
 
-/** What the mean sees of the cell's input. */
+/** The weights of the mean on the cell's input. */
 export interface ShortcutBlocks {
-  /** Which matrix of the window's shortcut panel holds the columns for the window; null in the first cell. */
+  /** Index in the window's shortcut panel of the columns for the window; null in the first cell. */
   readonly window: number | null;
   readonly free: Block;
 }
 
 export interface CellBlocks {
   readonly layers: readonly LayerBlocks[];
-  /** On the cell's output; `shortcut` has the rest. */
+  /** Weights on the cell's output; `shortcut` has the others. */
   readonly mean: LayerBlocks;
   readonly shortcut: ShortcutBlocks | null;
   readonly deviation: LayerBlocks | null;
@@ -65,13 +65,13 @@ export interface PanelLayout {
   readonly plan: NetPlan;
   readonly panels: readonly Panel[];
   readonly cells: readonly CellBlocks[];
-  /** The panels of the window's columns and of the biases that go with them; null when no layer sees the bare window. */
+  /** The panels of the window's columns and of their biases; null if no layer sees the window itself. */
   readonly window: { readonly weights: number; readonly biases: number } | null;
-  /** The panel of the shortcuts' columns for the window; null when there are none. */
+  /** The panel of the shortcuts' columns for the window; null if there are none. */
   readonly windowShortcuts: number | null;
 }
 
-/** How many of the positions that leave a layer depend on the first `fixed` positions of its input alone. */
+/** How many of a layer's output positions depend on the first `fixed` input positions alone. */
 export function fixedAfter(layer: ConvLayer | PoolLayer, fixed: number): number {
   if (fixed === 0) return 0;
   if (fixed === layer.length) return outputLengthOf(layer);
@@ -95,7 +95,7 @@ export function layOut(plan: NetPlan): PanelLayout {
 
 const noBlocks: LayerBlocks = { window: null, fixed: null, free: null, bias: null };
 
-/** `fixed` is how many numbers of the cell's input do not depend on the path. */
+/** The first `fixed` numbers of the cell's input do not depend on the path. */
 function layOutCell(panels: PanelBuilder, cell: CellPlan, fixed: number): CellBlocks {
   let extent = { channels: 1, length: cell.inputs, fixed };
   const layers = cell.layers.map((layer, i): LayerBlocks => {
@@ -108,7 +108,10 @@ function layOutCell(panels: PanelBuilder, cell: CellPlan, fixed: number): CellBl
     const channels = layer.kind === "conv" ? layer.filters : layer.channels;
     extent = { channels, length: outputLengthOf(layer), fixed: fixedAfter(layer, extent.fixed) };
     if (layer.kind === "pool") return noBlocks;
-    const free = panels.add(layer.channels * layer.kernel, placesFrom(layer.weightsAt, weightCountOf(layer)));
+    const free = panels.add(
+      layer.channels * layer.kernel,
+      indicesFrom(layer.weightsAt, weightCountOf(layer)),
+    );
     return { ...noBlocks, free, bias: panels.addBias("biases", layer) };
   });
   const mean = layOutOutput(panels, cell.mean, cell.outputs);
@@ -117,20 +120,20 @@ function layOutCell(panels: PanelBuilder, cell: CellPlan, fixed: number): CellBl
   return { layers, mean, shortcut, deviation };
 }
 
-/** What an output layer sees of the cell's output, which is the first thing it sees. */
+/** The weights of an output layer on the cell's output, which is the first part of its input. */
 function layOutOutput(panels: PanelBuilder, layer: Placed<DenseLayer>, outputs: number): LayerBlocks {
-  const free = panels.add(outputs, placesOf(layer, placesFrom(0, outputs)));
+  const free = panels.add(outputs, indicesOf(layer, indicesFrom(0, outputs)));
   return { ...noBlocks, free, bias: panels.addBias("biases", layer) };
 }
 
-/** The mean sees [cell output, cell input], so the window begins after the cell's output. */
+/** The mean's input is [cell output, cell input], so the window begins after the cell's output. */
 function layOutShortcut(
   panels: PanelBuilder,
   { mean, inputs, outputs }: CellPlan,
   fixed: number,
 ): ShortcutBlocks {
   const add = (name: string, start: number, columns: number) =>
-    panels.addTo(name, columns, "shortcuts", placesOf(mean, placesFrom(outputs + start, columns)));
+    panels.addTo(name, columns, "shortcuts", indicesOf(mean, indicesFrom(outputs + start, columns)));
   return {
     window: fixed === 0 ? null : add("window shortcuts", 0, fixed).index,
     free: add(`shortcuts of ${inputs - fixed} columns`, fixed, inputs - fixed),
@@ -143,14 +146,14 @@ function layOutDense(
   isFixed: (column: number) => boolean,
   seesWindow: boolean,
 ): LayerBlocks {
-  const columns = placesFrom(0, layer.inputs);
+  const columns = indicesFrom(0, layer.inputs);
   const fixedColumns = columns.filter(isFixed);
   const freeColumns = columns.filter((column) => !isFixed(column));
   const add = (chosen: readonly number[]) =>
-    chosen.length === 0 ? null : panels.add(chosen.length, placesOf(layer, chosen));
+    chosen.length === 0 ? null : panels.add(chosen.length, indicesOf(layer, chosen));
   if (seesWindow) {
-    const places = placesOf(layer, fixedColumns);
-    const { index } = panels.addTo("window", fixedColumns.length, "weights", places);
+    const indices = indicesOf(layer, fixedColumns);
+    const { index } = panels.addTo("window", fixedColumns.length, "weights", indices);
     panels.addBias("window biases", layer);
     return { window: index, fixed: null, free: add(freeColumns), bias: null };
   }
@@ -158,12 +161,12 @@ function layOutDense(
   return { window: null, fixed: add(fixedColumns), free: add(freeColumns), bias };
 }
 
-/** Of some columns of a layer's weights, row by row. */
-function placesOf({ weightsAt, inputs, outputs }: Placed<DenseLayer>, columns: readonly number[]): number[] {
-  return placesFrom(0, outputs).flatMap((row) => columns.map((column) => weightsAt + row * inputs + column));
+/** Indices of the chosen columns of a layer's weights, row by row. */
+function indicesOf({ weightsAt, inputs, outputs }: Placed<DenseLayer>, columns: readonly number[]): number[] {
+  return indicesFrom(0, outputs).flatMap((row) => columns.map((column) => weightsAt + row * inputs + column));
 }
 
-function placesFrom(start: number, count: number): number[] {
+function indicesFrom(start: number, count: number): number[] {
   return Array.from({ length: count }, (_, i) => start + i);
 }
 
@@ -171,30 +174,30 @@ interface GrowingPanel {
   readonly columns: number;
   readonly role: PanelRole;
   readonly blockRows: number[];
-  readonly places: number[][];
+  readonly indices: number[][];
 }
 
 class PanelBuilder {
   readonly #names: string[] = [];
   readonly #panels: GrowingPanel[] = [];
 
-  add(columns: number, places: number[]): Block {
-    return this.addTo(`${columns} columns`, columns, "weights", places);
+  add(columns: number, indices: number[]): Block {
+    return this.addTo(`${columns} columns`, columns, "weights", indices);
   }
 
   addBias(name: string, layer: Placed<DenseLayer> | Placed<ConvLayer>): Block {
-    return this.addTo(name, 1, "biases", placesFrom(layer.biasesAt, biasCountOf(layer)));
+    return this.addTo(name, 1, "biases", indicesFrom(layer.biasesAt, biasCountOf(layer)));
   }
 
-  addTo(name: string, columns: number, role: PanelRole, places: number[]): Block {
+  addTo(name: string, columns: number, role: PanelRole, indices: number[]): Block {
     let panel = this.#names.indexOf(name);
     if (panel === -1) {
       panel = this.#names.push(name) - 1;
-      this.#panels.push({ columns, role, blockRows: [], places: [] });
+      this.#panels.push({ columns, role, blockRows: [], indices: [] });
     }
-    const { blockRows, places: placesOfPanel } = this.#panels[panel];
-    placesOfPanel.push(places);
-    return { panel, index: blockRows.push(places.length / columns) - 1 };
+    const { blockRows, indices: indicesOfPanel } = this.#panels[panel];
+    indicesOfPanel.push(indices);
+    return { panel, index: blockRows.push(indices.length / columns) - 1 };
   }
 
   numberOf(name: string): number | null {
@@ -203,14 +206,14 @@ class PanelBuilder {
   }
 
   build(): Panel[] {
-    return this.#panels.map(({ columns, role, blockRows, places }) => {
-      const order = Int32Array.from(places.flat());
+    return this.#panels.map(({ columns, role, blockRows, indices }) => {
+      const order = Int32Array.from(indices.flat());
       return { rows: order.length / columns, columns, blockRows, order, role };
     });
   }
 }
 
-/** One panel of some nets as the device takes it, [net][row][column]. */
+/** One panel of several nets, [net][row][column]. */
 export function toPanel(panel: Panel, nets: readonly Float32Array[]): Float32Array {
   const { order } = panel;
   const values = new Float32Array(nets.length * order.length);
@@ -221,8 +224,27 @@ export function toPanel(panel: Panel, nets: readonly Float32Array[]): Float32Arr
   return values;
 }
 
-/** The way back: puts one net's panel where it belongs in the flat array. */
+/** Writes one net's panel back into the flat array. */
 export function fromPanel(panel: Panel, values: ArrayLike<number>, flat: Float32Array | Float64Array): void {
   const { order } = panel;
   for (let i = 0; i < order.length; i++) flat[order[i]] = values[i];
+}
+
+/**
+ * Finds the layout of a plan. Plans that differ only in what an executor does not see, such as framing or loss, share a
+ * layout: nets of one layout run as one stack, whichever models they belong to.
+ */
+export class LayoutCache {
+  readonly #layoutByPlan = new WeakMap<NetPlan, PanelLayout>();
+  readonly #layoutByShape = new Map<string, PanelLayout>();
+
+  of(plan: NetPlan): PanelLayout {
+    const known = this.#layoutByPlan.get(plan);
+    if (known !== undefined) return known;
+    const shape = JSON.stringify([plan.windowSize, plan.targets, plan.cells]);
+    const layout = this.#layoutByShape.get(shape) ?? layOut(plan);
+    this.#layoutByShape.set(shape, layout);
+    this.#layoutByPlan.set(plan, layout);
+    return layout;
+  }
 }

@@ -1,15 +1,16 @@
-// Nets of one plan in training, many in one step. Keeps who is in which stack: nets that step together are brought
-// together, nets that rest are set aside, and weights that were put in place wait until they are needed.
+// A training session of nets of one plan, many in one step. Assigns nets to stacks: joins nets that step together,
+// separates nets that skip a step, and uploads new weights when they are needed.
 
+import type { Criterion } from "../../models/forecastnet/engine.ts";
 import { ForecastnetError } from "../../runtime/errors.ts";
-import type { AdamOptions, Criterion, SessionTask, TrainingSession } from "../executor.ts";
+import type { AdamOptions, SessionTask, TrainingSession } from "../executor.ts";
 import { checkRows, checkTrainingSet, checkWeights } from "./check-sizes.ts";
-import { type RowPick, shareOf } from "./row-batch.ts";
+import { type RowPick, shareOf } from "./row-loss.ts";
 import { netsPerTraining, rowsPerValidation } from "./stack-size.ts";
 import { type StackSetup, TrainingStack } from "./training-stack.ts";
 
-export interface SessionSetup extends StackSetup {
-  /** What one stack may take while it runs, in bytes. */
+interface SessionSetup extends StackSetup {
+  /** Memory of one stack while it runs, in bytes. */
   readonly limit: number;
   readonly onClose: () => void;
 }
@@ -17,13 +18,13 @@ export interface SessionSetup extends StackSetup {
 export class StackedSession implements TrainingSession {
   readonly #setup: SessionSetup;
   readonly #tasks: readonly SessionTask[];
-  /** Adam steps taken since the weights were put in place, by net. */
+  /** Adam steps since the last reset, by net. */
   readonly #steps: number[];
   /** Weights that are not on the device yet, by net. */
-  readonly #placed = new Map<number, Float32Array>();
+  readonly #waiting = new Map<number, Float32Array>();
   #stacks: TrainingStack[] = [];
-  /** The longest minibatch so far: the stacks are sized for it once, and not anew for every shorter one. */
-  #mostRows = 1;
+  /** The largest minibatch so far. Stacks are sized for it, so that smaller ones do not rearrange them. */
+  #maxRows = 1;
   #isClosed = false;
 
   constructor(setup: SessionSetup, tasks: readonly SessionTask[]) {
@@ -36,7 +37,7 @@ export class StackedSession implements TrainingSession {
     this.#setup = setup;
     this.#tasks = tasks;
     this.#steps = tasks.map(() => 0);
-    for (const [net, { weights }] of tasks.entries()) this.#placed.set(net, weights.slice());
+    for (const [net, { weights }] of tasks.entries()) this.#waiting.set(net, weights.slice());
   }
 
   step(rows: readonly (Int32Array | null)[], adam: readonly AdamOptions[]): Float64Array {
@@ -45,7 +46,7 @@ export class StackedSession implements TrainingSession {
     for (const [net, picked] of rows.entries()) {
       if (picked === null) continue;
       checkRows(picked, this.#tasks[net].training.count, `net ${net}`);
-      this.#mostRows = Math.max(this.#mostRows, picked.length);
+      this.#maxRows = Math.max(this.#maxRows, picked.length);
     }
     const losses = new Float64Array(this.#tasks.length).fill(Number.NaN);
     for (const stack of this.#gather(isActive)) {
@@ -66,56 +67,56 @@ export class StackedSession implements TrainingSession {
     return { set: this.#tasks[net].training, rows, share: shareOf(this.#setup.layout.plan, rows.length) };
   }
 
-  /** Brings the chosen nets, and no others, into as few stacks as may be. */
+  /** Rearranges the stacks so that the chosen nets, and no others, are in as few stacks as possible. */
   #gather(isChosen: (net: number) => boolean): TrainingStack[] {
     const { plan } = this.#setup.layout;
-    const most = netsPerTraining(plan, this.#mostRows, this.#setup.limit);
-    this.#placeWeights(most);
+    const maxNets = netsPerTraining(plan, this.#maxRows, this.#setup.limit);
+    this.#uploadWeights(maxNets);
     const chosen: TrainingStack[] = [];
     const others: TrainingStack[] = [];
     for (const stack of this.#stacks) {
-      const [inside, outside] = stack.part(isChosen);
+      const [inside, outside] = stack.split(isChosen);
       if (outside !== null) others.push(outside);
       let rest = inside;
       while (rest !== null) {
-        const first = new Set(rest.nets.slice(0, most));
-        const [head, tail]: readonly [TrainingStack | null, TrainingStack | null] = rest.part((net) =>
+        const first = new Set(rest.nets.slice(0, maxNets));
+        const [head, tail]: readonly [TrainingStack | null, TrainingStack | null] = rest.split((net) =>
           first.has(net),
         );
         if (head !== null) chosen.push(head);
         rest = tail;
       }
     }
-    const joined = joinSmall(chosen, most);
+    const joined = joinSmall(chosen, maxNets);
     this.#stacks = [...joined, ...others];
     return joined;
   }
 
-  #placeWeights(most: number): void {
-    if (this.#placed.size === 0) return;
+  #uploadWeights(maxNets: number): void {
+    if (this.#waiting.size === 0) return;
     const kept: TrainingStack[] = [];
     for (const stack of this.#stacks) {
-      const [replaced, rest] = stack.part((net) => this.#placed.has(net));
+      const [replaced, rest] = stack.split((net) => this.#waiting.has(net));
       replaced?.close();
       if (rest !== null) kept.push(rest);
     }
-    const nets = [...this.#placed.keys()];
-    for (let start = 0; start < nets.length; start += most) {
-      const some = nets.slice(start, start + most);
-      const weights = some.map((net) => this.#placed.get(net) as Float32Array);
+    const nets = [...this.#waiting.keys()];
+    for (let start = 0; start < nets.length; start += maxNets) {
+      const some = nets.slice(start, start + maxNets);
+      const weights = some.map((net) => this.#waiting.get(net) as Float32Array);
       kept.push(TrainingStack.from(this.#setup, some, weights));
     }
     this.#stacks = kept;
-    this.#placed.clear();
+    this.#waiting.clear();
   }
 
   validate(criterion: Criterion): Float64Array {
     this.#refuseIfClosed();
     const { layout, limit } = this.#setup;
-    this.#placeWeights(netsPerTraining(layout.plan, this.#mostRows, limit));
+    this.#uploadWeights(netsPerTraining(layout.plan, this.#maxRows, limit));
     const losses = new Float64Array(this.#tasks.length);
     for (const stack of this.#stacks) this.#validateStack(stack, criterion, losses);
-    // A mean over no rows is none.
+    // The mean over no rows is undefined.
     for (const [net, { validation }] of this.#tasks.entries()) {
       if (validation.count === 0) losses[net] = Number.NaN;
     }
@@ -140,11 +141,14 @@ export class StackedSession implements TrainingSession {
 
   weights(net: number): Float32Array {
     this.#refuseIfClosed();
-    const placed = this.#placed.get(net);
+    const placed = this.#waiting.get(net);
     if (placed !== undefined) return placed.slice();
     const stack = this.#stacks.find(({ nets }) => nets.includes(net));
     if (stack === undefined) {
-      throw new ForecastnetError("ENGINE_FAILED", `net ${net}: the session has ${this.#tasks.length} nets`);
+      throw new ForecastnetError(
+        "ENGINE_FAILED",
+        `net ${net} does not exist; the session has ${this.#tasks.length} nets`,
+      );
     }
     return stack.weights(net);
   }
@@ -152,7 +156,7 @@ export class StackedSession implements TrainingSession {
   reset(net: number, weights: Float32Array): void {
     this.#refuseIfClosed();
     checkWeights(this.#setup.layout.plan, weights, `net ${net}`);
-    this.#placed.set(net, weights.slice());
+    this.#waiting.set(net, weights.slice());
     this.#steps[net] = 0;
   }
 
@@ -169,13 +173,13 @@ export class StackedSession implements TrainingSession {
   }
 }
 
-/** Joins stacks, the smallest first, as long as two fit into one. */
-function joinSmall(stacks: readonly TrainingStack[], most: number): TrainingStack[] {
+/** Joins stacks, the smallest first, while two fit into one. */
+function joinSmall(stacks: readonly TrainingStack[], maxNets: number): TrainingStack[] {
   const waiting = [...stacks].sort((a, b) => a.nets.length - b.nets.length);
   const joined: TrainingStack[] = [];
   for (const stack of waiting) {
     const last = joined.at(-1);
-    if (last !== undefined && last.nets.length + stack.nets.length <= most) {
+    if (last !== undefined && last.nets.length + stack.nets.length <= maxNets) {
       joined[joined.length - 1] = TrainingStack.join(last, stack);
     } else joined.push(stack);
   }

@@ -1,19 +1,19 @@
-// The arithmetic of a thread, by its kind. Each is loaded only where it is asked for: TensorFlow is large, and must
-// not be needed by those who do not use it.
+// Creates the executor of a thread. Loads only the code of the requested kind: TensorFlow is large and may not be
+// installed.
 
 import type { Summarise } from "../../models/forecastnet/mixture.ts";
 import type { NetExecutor } from "../executor.ts";
 import type { DeviceMemory, ExecutorSetup } from "./protocol.ts";
 
-export interface HostedExecutor {
+interface HostedExecutor {
   readonly executor: NetExecutor;
-  /** What it runs on: "cpu" or "gpu". */
+  /** The hardware: "cpu" or "gpu". */
   readonly device: string;
-  /** Versions and why this device, in words. */
+  /** Versions, and the reason for this device, as text. */
   readonly detail: string;
-  /** Where it has a faster way from mixtures to quantiles than the shared one. */
+  /** A faster way from mixtures to quantiles than the shared code. */
   readonly summarise?: Summarise;
-  /** Where it keeps weights on a device of its own: lets go of some, and tells of all. */
+  /** For executors that keep weights on a device: frees some, and reports all. */
   readonly release?: (weights: Float32Array) => void;
   readonly resident?: () => DeviceMemory;
 }
@@ -55,7 +55,7 @@ async function hostTensorflow(memoryMb: number): Promise<HostedExecutor> {
     executor,
     device: loaded.device,
     detail: `${loaded.version}, ${loaded.backend} backend: ${loaded.reason}`,
-    // The paths come back from the device; in plain loops their quantiles would take longer than the net.
+    // The device returns the paths; the shared code would take longer for their quantiles than the net takes.
     summarise: createSimdSummarise(await loadKernel()),
     release: executor.release,
     resident: executor.resident,

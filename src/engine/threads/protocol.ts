@@ -1,65 +1,24 @@
-// What an engine and its threads say to one another. Numbers cross in one transferred array per message; weights
-// lie in shared memory and never cross at all.
+// How work crosses between an engine and its threads: messages, tasks and answers packed into one transferred array
+// each, and models in shared memory. The cost of a message depends on its number of objects far more than on its
+// bytes. Weights are shared and never copied: a thread gets a model once and then knows it by a number.
 
-import type { TrainingSet } from "../../models/forecastnet/framing.ts";
-import type { ForecastNetModel } from "../../models/forecastnet/model.ts";
-import type { ForecastNetSpec } from "../../models/forecastnet/spec.ts";
+import type {
+  Distribution,
+  FitProgress,
+  FitResult,
+  FitTask,
+  ForecastAnswer,
+  ForecastOptions,
+  ForecastTask,
+} from "../../models/forecastnet/engine.ts";
+import { type ForecastNetModel, inputLengthOf } from "../../models/forecastnet/model.ts";
 import { type ErrorCode, ForecastnetError } from "../../runtime/errors.ts";
-import type { FitProgress, FitResult, FitTask, ForecastOptions } from "../engine.ts";
-import type { Derivatives } from "../executor.ts";
 
-/** Which arithmetic a thread hosts. */
+/** The executor of a thread. */
 export type ExecutorSetup =
   | { readonly kind: "reference" }
   | { readonly kind: "simd" }
   | { readonly kind: "tensorflow"; readonly memoryMb: number };
-
-/** Windows of some models, packed one after the other. */
-export interface PackedTasks {
-  /** Numbers that the models were announced under. */
-  readonly modelIds: Int32Array;
-  /** How many values of `windows` belong to each task. */
-  readonly lengths: Int32Array;
-  readonly windows: Float64Array;
-}
-
-/** Distributions one after the other, a failed task's left out. Each: mean, deviation, quantiles, paths. */
-export interface PackedAnswers {
-  readonly values: Float64Array;
-  /** How many values each task's paths take; 0 when they were not asked for. */
-  readonly pathLengths: Int32Array;
-  readonly failures: readonly { readonly task: number; readonly failure: Failure }[];
-}
-
-/** An error as it crosses to another thread. */
-export interface Failure {
-  readonly code: ErrorCode;
-  readonly message: string;
-}
-
-/** What can be asked of a thread. */
-export interface Jobs {
-  readonly forecast: { readonly tasks: PackedTasks; readonly options: ForecastOptions };
-  readonly fit: { readonly tasks: readonly FitTask[] };
-  readonly differentiate: {
-    readonly spec: ForecastNetSpec;
-    readonly weights: Float32Array;
-    readonly rows: TrainingSet;
-  };
-}
-
-/** And what it answers. */
-export interface JobResults {
-  readonly forecast: PackedAnswers;
-  readonly fit: readonly FitResult[];
-  readonly differentiate: Derivatives;
-}
-
-export type JobKind = keyof Jobs;
-
-export type JobMessage = {
-  readonly [K in JobKind]: { readonly kind: K; readonly job: number } & Jobs[K];
-}[JobKind];
 
 /** Nets that an executor keeps on its device. */
 export interface DeviceMemory {
@@ -67,13 +26,29 @@ export interface DeviceMemory {
   readonly bytes: number;
 }
 
-/** Jobs are numbered; each is answered once, by "done" or "failed". */
+/** Jobs are numbered. Each is answered once, by "done" or "failed". */
 export type ToThread =
   | JobMessage
   | { readonly kind: "model"; readonly id: number; readonly model: ForecastNetModel }
   | { readonly kind: "forget"; readonly id: number }
   | { readonly kind: "cancel"; readonly job: number }
   | { readonly kind: "close" };
+
+export type JobMessage = {
+  readonly [K in JobKind]: { readonly kind: K; readonly job: number } & Jobs[K];
+}[JobKind];
+
+export type JobKind = keyof Jobs;
+
+export interface Jobs {
+  readonly forecast: { readonly tasks: PackedTasks; readonly options: ForecastOptions };
+  readonly fit: { readonly tasks: readonly FitTask[] };
+}
+
+export interface JobResults {
+  readonly forecast: PackedAnswers;
+  readonly fit: readonly FitResult[];
+}
 
 export type FromThread =
   | { readonly kind: "ready"; readonly device: string; readonly detail: string }
@@ -82,10 +57,16 @@ export type FromThread =
       readonly kind: "done";
       readonly job: number;
       readonly result: JobResults[JobKind];
-      /** Null when the executor has no device of its own. */
+      /** Null for an executor without a device of its own. */
       readonly resident: DeviceMemory | null;
     }
   | { readonly kind: "failed"; readonly job: number; readonly failure: Failure };
+
+/** A ForecastnetError in a message. */
+interface Failure {
+  readonly code: ErrorCode;
+  readonly message: string;
+}
 
 export function toFailure(error: ForecastnetError): Failure {
   return { code: error.code, message: error.message };
@@ -93,4 +74,181 @@ export function toFailure(error: ForecastnetError): Failure {
 
 export function fromFailure({ code, message }: Failure): ForecastnetError {
   return new ForecastnetError(code, message);
+}
+
+export interface PackedTasks {
+  /** Numbers of the models. */
+  readonly modelIds: Int32Array;
+  /** How many values of `windows` belong to each task. */
+  readonly lengths: Int32Array;
+  readonly windows: Float64Array;
+}
+
+export function packTasks(
+  tasks: readonly ForecastTask[],
+  idOf: (model: ForecastNetModel) => number,
+): PackedTasks {
+  const modelIds = new Int32Array(tasks.length);
+  const lengths = new Int32Array(tasks.length);
+  let total = 0;
+  tasks.forEach(({ model, window }, i) => {
+    modelIds[i] = idOf(model);
+    // Steps before the model's input are not sent.
+    lengths[i] = Math.min(window.length, inputLengthOf(model) * model.members[0].spec.channels);
+    total += lengths[i];
+  });
+  const windows = new Float64Array(total);
+  let end = 0;
+  tasks.forEach(({ window }, i) => {
+    windows.set(window.subarray(window.length - lengths[i]), end);
+    end += lengths[i];
+  });
+  return { modelIds, lengths, windows };
+}
+
+export function unpackTasks(
+  { modelIds, lengths, windows }: PackedTasks,
+  modelOf: (id: number) => ForecastNetModel,
+): ForecastTask[] {
+  const tasks = new Array<ForecastTask>(modelIds.length);
+  let end = 0;
+  for (let i = 0; i < modelIds.length; i++) {
+    tasks[i] = { model: modelOf(modelIds[i]), window: windows.subarray(end, end + lengths[i]) };
+    end += lengths[i];
+  }
+  return tasks;
+}
+
+interface PackedAnswers {
+  /** The distributions of the tasks that succeeded: mean, standard deviation and quantiles of each. */
+  readonly values: Float64Array;
+  readonly failures: readonly { readonly task: number; readonly failure: Failure }[];
+}
+
+export function packAnswers(answers: readonly ForecastAnswer[]): PackedAnswers {
+  const failures: PackedAnswers["failures"][number][] = [];
+  const parts: Float64Array[] = [];
+  answers.forEach((answer, task) => {
+    if (answer instanceof ForecastnetError) failures.push({ task, failure: toFailure(answer) });
+    else parts.push(answer.mean, answer.standardDeviation, ...answer.quantiles);
+  });
+  const values = new Float64Array(parts.reduce((sum, { length }) => sum + length, 0));
+  let end = 0;
+  for (const part of parts) {
+    values.set(part, end);
+    end += part.length;
+  }
+  return { values, failures };
+}
+
+/** The arrays of the distributions are views of the received array. */
+export function unpackAnswers(
+  { values, failures }: PackedAnswers,
+  tasks: readonly ForecastTask[],
+  { levels }: ForecastOptions,
+): ForecastAnswer[] {
+  const failureByTask = new Map(failures.map(({ task, failure }) => [task, failure]));
+  let end = 0;
+  const take = (length: number): Float64Array => {
+    end += length;
+    return values.subarray(end - length, end);
+  };
+  return tasks.map(({ model }, i): Distribution | ForecastnetError => {
+    const failure = failureByTask.get(i);
+    if (failure !== undefined) return fromFailure(failure);
+    const { horizon, targets } = model.members[0].spec;
+    const rows = horizon * targets.length;
+    return { mean: take(rows), standardDeviation: take(rows), quantiles: levels.map(() => take(rows)) };
+  });
+}
+
+interface Resident {
+  readonly id: number;
+  /** The copy that threads get. Keeping the caller's object instead would prevent its collection. */
+  readonly shared: ForecastNetModel;
+  readonly bytes: number;
+}
+
+/**
+ * The models in shared memory and their numbers. A model is identified by its object, not by its name: a challenger
+ * under evaluation can have the same name as the model it may replace.
+ */
+export class ResidentModels {
+  readonly #residentByModel = new WeakMap<ForecastNetModel, Resident>();
+  readonly #bytesById = new Map<number, number>();
+  readonly #onForget: (id: number) => void;
+  /** Forgets models that the caller dropped without releasing them, as trainings do with candidates. */
+  readonly #dropped = new FinalizationRegistry<number>((id) => this.#forget(id));
+  #lastId = 0;
+  #bytes = 0;
+
+  constructor(onForget: (id: number) => void) {
+    this.#onForget = onForget;
+  }
+
+  get count(): number {
+    return this.#bytesById.size;
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  of(model: ForecastNetModel): Resident {
+    let resident = this.#residentByModel.get(model);
+    if (resident === undefined) {
+      const shared = toShared(model);
+      resident = { id: ++this.#lastId, shared, bytes: bytesOf(shared) };
+      this.#residentByModel.set(model, resident);
+      this.#bytesById.set(resident.id, resident.bytes);
+      this.#bytes += resident.bytes;
+      this.#dropped.register(model, resident.id, model);
+    }
+    return resident;
+  }
+
+  release(model: ForecastNetModel): void {
+    const resident = this.#residentByModel.get(model);
+    if (resident === undefined) return;
+    this.#residentByModel.delete(model);
+    this.#dropped.unregister(model);
+    this.#forget(resident.id);
+  }
+
+  #forget(id: number): void {
+    this.#bytes -= this.#bytesById.get(id) ?? 0;
+    this.#bytesById.delete(id);
+    this.#onForget(id);
+  }
+}
+
+function toShared({ family, key, version, scaler, members, spread }: ForecastNetModel): ForecastNetModel {
+  return {
+    family,
+    key,
+    version,
+    scaler,
+    members: members.map(({ spec, weights, share, residuals }) => ({
+      spec,
+      weights: sharedFloats(weights),
+      share,
+      residuals: residuals && sharedFloats(residuals),
+    })),
+    spread: spread && sharedFloats(spread),
+  };
+}
+
+/** The same array if it is in shared memory already, otherwise a copy that is. */
+export function sharedFloats(values: Float32Array): Float32Array {
+  if (values.buffer instanceof SharedArrayBuffer) return values;
+  const shared = new Float32Array(new SharedArrayBuffer(values.byteLength));
+  shared.set(values);
+  return shared;
+}
+
+function bytesOf({ members, spread }: ForecastNetModel): number {
+  const ofMembers = members.map(
+    ({ weights, residuals }) => weights.byteLength + (residuals?.byteLength ?? 0),
+  );
+  return ofMembers.reduce((sum, bytes) => sum + bytes, spread?.byteLength ?? 0);
 }

@@ -1,13 +1,11 @@
-// The first file of an engine thread: gets its executor, says that it is ready, works until told to close. What is
-// thrown here ends the thread, and its engine hears of it.
+// The entry of an engine thread: creates its executor, reports that it is ready, and works until it is told to close.
+// An exception here ends the thread, which its engine notices.
 
 import { parentPort, workerData } from "node:worker_threads";
-import { sharedPlan } from "../../models/forecastnet/shared-plan.ts";
 import { forecastModels } from "../forecast-model.ts";
 import { createExecutor } from "./create-executor.ts";
 import type { ExecutorSetup, ToThread } from "./protocol.ts";
-import { ThreadWork } from "./thread-work.ts";
-import { createTraining } from "./training.ts";
+import { createTraining, ThreadWork } from "./thread-work.ts";
 
 const port = parentPort;
 if (port === null) throw new Error("this file is the entry of a thread, not of a process");
@@ -16,14 +14,12 @@ const { executor, device, detail } = hosted;
 const work = new ThreadWork({
   forecast: (tasks, options) => forecastModels(executor, tasks, options, hosted.summarise),
   train: (tasks) => createTraining(executor, tasks),
-  differentiate: ({ spec, weights, rows }) =>
-    executor.differentiate({ plan: sharedPlan(spec), weights }, rows),
   release: ({ members }) => {
     for (const { weights } of members) hosted.release?.(weights);
   },
   resident: () => hosted.resident?.() ?? null,
   post: (message, transfer) => port.postMessage(message, transfer),
-  soon: (act) => void setImmediate(act),
+  afterMessages: (act) => void setImmediate(act),
   end: () => {
     executor.close();
     port.close();

@@ -1,33 +1,43 @@
-// The work of one thread. Forecasts are done when they arrive; trainings wait in a row and go on by one step
-// whenever the thread has read all its messages, so that a forecast never waits for more than a step.
+// The work of one thread. Forecasts run when they arrive. Trainings wait in a queue; the first advances by one step
+// whenever the thread has read all its messages, so that a forecast waits for one step at most.
 
+import type {
+  FitProgress,
+  FitResult,
+  FitTask,
+  ForecastAnswer,
+  ForecastOptions,
+  ForecastTask,
+} from "../../models/forecastnet/engine.ts";
 import type { ForecastNetModel } from "../../models/forecastnet/model.ts";
 import { ForecastnetError } from "../../runtime/errors.ts";
-import type { FitTask, ForecastAnswer, ForecastOptions, ForecastTask } from "../engine.ts";
-import { packAnswers, unpackTasks } from "./packing.ts";
+import type { NetExecutor } from "../executor.ts";
+import { fitNets } from "../fit.ts";
 import {
   type DeviceMemory,
   type FromThread,
-  type JobMessage,
+  type JobKind,
   type JobResults,
+  type PackedTasks,
+  packAnswers,
+  sharedFloats,
   type ToThread,
   toFailure,
+  unpackTasks,
 } from "./protocol.ts";
-import type { Training } from "./training.ts";
 
-/** What a thread works with, handed in by its entry. */
-export interface ThreadSurroundings {
+/** What a thread works with; its entry provides it. */
+interface ThreadDependencies {
   forecast(tasks: readonly ForecastTask[], options: ForecastOptions): readonly ForecastAnswer[];
   train(tasks: readonly FitTask[]): Training;
-  differentiate(job: Extract<JobMessage, { kind: "differentiate" }>): JobResults["differentiate"];
-  /** The model will not be asked for again. */
+  /** Frees what the executor holds for a model that will not be requested again. */
   release(model: ForecastNetModel): void;
-  /** What the executor keeps on a device of its own; null when it has none. */
+  /** What the executor keeps on its device; null if it has none of its own. */
   resident(): DeviceMemory | null;
   post(message: FromThread, transfer: readonly ArrayBuffer[]): void;
-  /** Calls back once the messages that have arrived by then are read. */
-  soon(act: () => void): void;
-  /** All is done: the executor can go, and the thread end. */
+  /** Calls back after the messages that have arrived are handled. */
+  afterMessages(act: () => void): void;
+  /** Closes the executor and ends the thread. */
   end(): void;
 }
 
@@ -37,14 +47,14 @@ interface QueuedTraining {
 }
 
 export class ThreadWork {
-  readonly #around: ThreadSurroundings;
+  readonly #dependencies: ThreadDependencies;
   readonly #modelById = new Map<number, ForecastNetModel>();
-  /** The first is under way. */
+  /** The first is running. */
   readonly #trainings: QueuedTraining[] = [];
   #isClosing = false;
 
-  constructor(around: ThreadSurroundings) {
-    this.#around = around;
+  constructor(dependencies: ThreadDependencies) {
+    this.#dependencies = dependencies;
   }
 
   handle(message: ToThread): void {
@@ -56,13 +66,7 @@ export class ThreadWork {
         this.#forget(message.id);
         return;
       case "forecast":
-        this.#answer(message.job, () => {
-          const tasks = unpackTasks(message.tasks, (id) => this.#modelOf(id));
-          return packAnswers(this.#around.forecast(tasks, message.options));
-        });
-        return;
-      case "differentiate":
-        this.#answer(message.job, () => this.#around.differentiate(message));
+        this.#forecast(message.job, message.tasks, message.options);
         return;
       case "fit":
         this.#enqueue(message.job, message.tasks);
@@ -73,59 +77,96 @@ export class ThreadWork {
       case "close":
         this.#isClosing = true;
         for (const { training } of this.#trainings) training.cancel();
-        if (this.#trainings.length === 0) this.#around.end();
+        if (this.#trainings.length === 0) this.#dependencies.end();
     }
   }
 
   #forget(id: number): void {
     const model = this.#modelById.get(id);
-    if (model !== undefined) this.#around.release(model);
+    if (model !== undefined) this.#dependencies.release(model);
     this.#modelById.delete(id);
   }
 
   #modelOf(id: number): ForecastNetModel {
     const model = this.#modelById.get(id);
-    if (model === undefined) throw new Error(`model number ${id} was not announced to this thread`);
+    if (model === undefined) throw new Error(`this thread was not sent model number ${id}`);
     return model;
   }
 
   #enqueue(job: number, tasks: readonly FitTask[]): void {
-    this.#trainings.push({ job, training: this.#around.train(tasks) });
-    if (this.#trainings.length === 1) this.#around.soon(() => this.#step());
+    this.#trainings.push({ job, training: this.#dependencies.train(tasks) });
+    if (this.#trainings.length === 1) this.#dependencies.afterMessages(() => this.#step());
   }
 
   #step(): void {
     const [{ job, training }] = this.#trainings;
-    const isGoingOn = this.#attempt(job, () => {
+    const hasMore = this.#attempt(job, () => {
       const step = training.next();
       if (step.done !== true) {
-        if (step.value !== null) this.#around.post({ kind: "progress", job, progress: step.value }, []);
+        if (step.value !== null) this.#dependencies.post({ kind: "progress", job, progress: step.value }, []);
         return true;
       }
-      this.#around.post({ kind: "done", job, result: step.value, resident: this.#around.resident() }, []);
+      this.#postDone(job, step.value);
       return false;
     });
-    if (isGoingOn !== true) this.#trainings.shift();
-    if (this.#trainings.length > 0) this.#around.soon(() => this.#step());
-    else if (this.#isClosing) this.#around.end();
+    if (hasMore !== true) this.#trainings.shift();
+    if (this.#trainings.length > 0) this.#dependencies.afterMessages(() => this.#step());
+    else if (this.#isClosing) this.#dependencies.end();
   }
 
-  #answer(job: number, compute: () => JobResults["forecast" | "differentiate"]): void {
+  #forecast(job: number, packed: PackedTasks, options: ForecastOptions): void {
     this.#attempt(job, () => {
-      const result = compute();
-      const transfer = "values" in result ? [result.values.buffer as ArrayBuffer] : [];
-      this.#around.post({ kind: "done", job, result, resident: this.#around.resident() }, transfer);
+      const tasks = unpackTasks(packed, (id) => this.#modelOf(id));
+      const result = packAnswers(this.#dependencies.forecast(tasks, options));
+      this.#postDone(job, result, [result.values.buffer as ArrayBuffer]);
     });
   }
 
-  /** A job that is refused costs itself; anything else that goes wrong may have spoilt the executor: the thread ends. */
+  #postDone(job: number, result: JobResults[JobKind], transfer: readonly ArrayBuffer[] = []): void {
+    this.#dependencies.post({ kind: "done", job, result, resident: this.#dependencies.resident() }, transfer);
+  }
+
+  /** A refused job fails alone. Any other exception may have corrupted the executor, so it ends the thread. */
   #attempt<T>(job: number, act: () => T): T | undefined {
     try {
       return act();
     } catch (error) {
       if (!(error instanceof ForecastnetError)) throw error;
-      this.#around.post({ kind: "failed", job, failure: toFailure(error) }, []);
+      this.#dependencies.post({ kind: "failed", job, failure: toFailure(error) }, []);
       return undefined;
     }
   }
+}
+
+/** A training that advances step by step and can be cancelled between two steps. */
+interface Training {
+  /** Runs one step. Returns the progress of a net whose epoch it ended, or null; after the last step, the results. */
+  next(): IteratorResult<FitProgress | null, readonly FitResult[]>;
+  /** Makes the next call of `next` the last. */
+  cancel(): void;
+}
+
+/** Trains nets of one plan. */
+export function createTraining(executor: NetExecutor, tasks: readonly FitTask[]): Training {
+  const fitting = fitNets(executor, tasks);
+  let hasStarted = false;
+  let isCancelled = false;
+  return {
+    next: () => {
+      // A generator ignores the argument of the first `next`.
+      if (isCancelled && !hasStarted)
+        return { done: true, value: tasks.map(() => ({ outcome: "cancelled" })) };
+      hasStarted = true;
+      const step = fitting.next(isCancelled ? "cancel" : undefined);
+      return step.done === true ? { done: true, value: step.value.map(toShared) } : step;
+    },
+    cancel: () => {
+      isCancelled = true;
+    },
+  };
+}
+
+/** Puts the weights into shared memory, so that serving them needs no copy. */
+function toShared(result: FitResult): FitResult {
+  return result.outcome === "fitted" ? { ...result, weights: sharedFloats(result.weights) } : result;
 }

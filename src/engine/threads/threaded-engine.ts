@@ -1,15 +1,11 @@
 // An engine whose arithmetic runs on threads. A batch is cut into chunks that wait in one queue; a thread that is
-// nearly done takes the next, so that uneven work evens out. Within a thread forecasts go before trainings.
+// nearly done takes the next, so that uneven work balances out. Within a thread, forecasts run before trainings.
 //
-// The first thread starts with the engine, and tells what it runs on; the others when there is work for them.
+// The first thread starts with the engine and reports the hardware; the others start when there is work for them. A
+// thread that ends unexpectedly fails its pending jobs, and with them the engine, with ENGINE_FAILED.
 
 import { availableParallelism } from "node:os";
-import type { TrainingSet } from "../../models/forecastnet/framing.ts";
-import type { ForecastNetModel } from "../../models/forecastnet/model.ts";
-import type { NetPlan } from "../../models/forecastnet/plan.ts";
-import { sharedPlan } from "../../models/forecastnet/shared-plan.ts";
-import type { ForecastNetSpec } from "../../models/forecastnet/spec.ts";
-import { ForecastnetError } from "../../runtime/errors.ts";
+import { Worker } from "node:worker_threads";
 import type {
   Engine,
   EngineDescription,
@@ -21,36 +17,49 @@ import type {
   ForecastAnswer,
   ForecastOptions,
   ForecastTask,
-} from "../engine.ts";
-import type { Derivatives } from "../executor.ts";
-import { EngineThread } from "./engine-thread.ts";
-import { packTasks, unpackAnswers } from "./packing.ts";
-import type { ExecutorSetup } from "./protocol.ts";
-import { ResidentModels } from "./resident-models.ts";
+} from "../../models/forecastnet/engine.ts";
+import type { ForecastNetModel } from "../../models/forecastnet/model.ts";
+import { ForecastnetError } from "../../runtime/errors.ts";
+import { settlesWithin } from "../../runtime/waiting.ts";
+import { groupByPlan } from "../fit.ts";
+import {
+  type DeviceMemory,
+  type ExecutorSetup,
+  type FromThread,
+  fromFailure,
+  type JobKind,
+  type JobMessage,
+  type JobResults,
+  type Jobs,
+  packTasks,
+  ResidentModels,
+  type ToThread,
+  unpackAnswers,
+} from "./protocol.ts";
 import { WorkQueue } from "./work-queue.ts";
 
-/** So many forecasts are worth a message of their own, even when more threads could share them. */
-const fewestPerChunk = 4;
-/** A chunk takes some ten milliseconds at most: what another lane asks for meanwhile does not wait long. */
-const mostPerChunk = 64;
+/** Fewer forecasts than this are not worth a message, even if more threads could share the work. */
+const minChunk = 4;
+/** Such a chunk takes about ten milliseconds at most, so that requests of other lanes do not wait long. */
+const maxChunk = 64;
 
 export interface ThreadedEngineOptions {
   readonly setup: ExecutorSetup;
-  /** At most; 0 leaves one core to the event loop and takes the others. */
+  /** Maximum; 0 for one less than the cores, which leaves one to the event loop. */
   readonly threads: number;
 }
 
-/** Rejects with ENGINE_FAILED when the executor cannot be had. */
+/** Rejects with ENGINE_FAILED if the executor cannot be created. */
 export async function openThreadedEngine({ setup, threads }: ThreadedEngineOptions): Promise<Engine> {
-  const most = threads === 0 ? Math.max(1, availableParallelism() - 1) : threads;
-  const engine = new ThreadedEngine(setup, most);
+  const maxThreads = threads === 0 ? Math.max(1, availableParallelism() - 1) : threads;
+  const engine = new ThreadedEngine(setup, maxThreads);
   await engine.open();
   return engine;
 }
 
 class ThreadedEngine implements Engine {
   readonly #setup: ExecutorSetup;
-  readonly #mostThreads: number;
+  readonly #maxThreads: number;
   readonly #threads: EngineThread[] = [];
   readonly #models = new ResidentModels((id) => {
     for (const thread of this.#threads) thread.forget(id);
@@ -60,12 +69,12 @@ class ThreadedEngine implements Engine {
   #description: EngineDescription;
   #failure: ForecastnetError | null = null;
 
-  constructor(setup: ExecutorSetup, mostThreads: number) {
+  constructor(setup: ExecutorSetup, maxThreads: number) {
     this.#setup = setup;
-    this.#mostThreads = mostThreads;
-    this.#description = { name: setup.kind, device: "unknown", threads: mostThreads, detail: "" };
+    this.#maxThreads = maxThreads;
+    this.#description = { name: setup.kind, device: "unknown", threads: maxThreads, detail: "" };
     const addWorker = () => this.#addThread();
-    // Two chunks a thread: the next lies ready when one is done.
+    // Two chunks per thread, so that it need not wait for the next.
     this.#forecasts = new WorkQueue({ perWorker: 2, addWorker });
     this.#fits = new WorkQueue({ perWorker: 1, addWorker });
   }
@@ -127,10 +136,6 @@ class ThreadedEngine implements Engine {
     return results;
   }
 
-  async differentiate(spec: ForecastNetSpec, weights: Float32Array, rows: TrainingSet): Promise<Derivatives> {
-    return this.#forecasts.add(1, (thread) => thread.start("differentiate", { spec, weights, rows }).result);
-  }
-
   release(model: ForecastNetModel): void {
     this.#models.release(model);
   }
@@ -140,9 +145,9 @@ class ThreadedEngine implements Engine {
     await Promise.all(this.#threads.splice(0).map((thread) => thread.close()));
   }
 
-  /** Null when there are as many as may be. */
+  /** Null if there are as many threads as allowed. */
   #addThread(): EngineThread | null {
-    if (this.#threads.length >= this.#mostThreads) return null;
+    if (this.#threads.length >= this.#maxThreads) return null;
     const thread = new EngineThread(this.#setup, (failure) => {
       this.#failure ??= failure;
       this.#refuse(failure);
@@ -153,17 +158,17 @@ class ThreadedEngine implements Engine {
     return thread;
   }
 
-  /** From now on all work is refused; what other threads work on is still answered. */
+  /** Rejects all waiting and later work. Other threads still answer what they have. */
   #refuse(failure: ForecastnetError): void {
     this.#forecasts.refuse(failure);
     this.#fits.refuse(failure);
   }
 
   #chunkSize(tasks: number): number {
-    // Stacked arithmetic pays by the size of the stack.
+    // TensorFlow runs stacks of nets: the larger the stack, the faster.
     if (this.#setup.kind === "tensorflow") return tasks;
-    const even = Math.ceil(tasks / (4 * this.#mostThreads));
-    return Math.min(mostPerChunk, Math.max(fewestPerChunk, even));
+    const even = Math.ceil(tasks / (4 * this.#maxThreads));
+    return Math.min(maxChunk, Math.max(minChunk, even));
   }
 
   async #forecastOn(
@@ -173,23 +178,17 @@ class ThreadedEngine implements Engine {
   ): Promise<ForecastAnswer[]> {
     const packed = packTasks(tasks, (model) => {
       const { id, shared } = this.#models.of(model);
-      thread.announce(id, shared);
+      thread.sendModel(id, shared);
       return id;
     });
-    const { levels, paths, keepPaths } = options;
-    const job = { tasks: packed, options: { levels, paths, keepPaths } };
+    const { levels, paths } = options;
+    const job = { tasks: packed, options: { levels, paths } };
     return unpackAnswers(await thread.start("forecast", job).result, tasks, options);
   }
 
   /** Indices of the tasks that are trained together: with TensorFlow all of one plan, in one stack. */
-  #fitGroups(tasks: readonly FitTask[]): (readonly number[])[] {
-    if (this.#setup.kind !== "tensorflow") return tasks.map((_, index) => [index]);
-    const groupByPlan = new Map<NetPlan, number[]>();
-    tasks.forEach(({ spec }, index) => {
-      const plan = sharedPlan(spec);
-      groupByPlan.set(plan, [...(groupByPlan.get(plan) ?? []), index]);
-    });
-    return [...groupByPlan.values()];
+  #fitGroups(tasks: readonly FitTask[]): readonly (readonly number[])[] {
+    return this.#setup.kind === "tensorflow" ? groupByPlan(tasks) : tasks.map((_, index) => [index]);
   }
 }
 
@@ -214,4 +213,140 @@ function chunksOf<T>(items: readonly T[], size: number): (readonly T[])[] {
   const chunks: (readonly T[])[] = [];
   for (let from = 0; from < items.length; from += size) chunks.push(items.slice(from, from + size));
   return chunks;
+}
+
+/** Longer than any training step. A thread that has not ended by then is terminated. */
+const closingMs = 5_000;
+
+interface PendingJob {
+  readonly resolve: (result: JobResults[JobKind]) => void;
+  readonly reject: (error: ForecastnetError) => void;
+  readonly onProgress: ((progress: FitProgress) => void) | undefined;
+}
+
+/** The hardware that the executor of a thread found. */
+interface ThreadFacts {
+  readonly device: string;
+  readonly detail: string;
+}
+
+/** One thread, seen from the event loop: sends it jobs, matches answers to jobs, and notices its end. */
+class EngineThread {
+  /** Resolves once the executor exists; rejects with the reason if it cannot be created. */
+  readonly ready: Promise<ThreadFacts>;
+  readonly #worker: Worker;
+  readonly #exited: Promise<void>;
+  readonly #onUnexpectedEnd: (failure: ForecastnetError) => void;
+  readonly #pendingByJob = new Map<number, PendingJob>();
+  readonly #knownModels = new Set<number>();
+  #settleReady: { resolve(facts: ThreadFacts): void; reject(error: ForecastnetError): void } | null = null;
+  #lastJob = 0;
+  #isClosing = false;
+  #crash: Error | null = null;
+  #resident: DeviceMemory | null = null;
+
+  /** Calls `onUnexpectedEnd` if the thread ends before `close`. */
+  constructor(setup: ExecutorSetup, onUnexpectedEnd: (failure: ForecastnetError) => void) {
+    this.#onUnexpectedEnd = onUnexpectedEnd;
+    this.#worker = new Worker(new URL("./thread-entry.js", import.meta.url), { workerData: setup });
+    this.ready = new Promise((resolve, reject) => {
+      this.#settleReady = { resolve, reject };
+    });
+    this.ready.catch(() => undefined); // `onUnexpectedEnd` gets the failure, too.
+    this.#worker.on("message", (message: FromThread) => this.#receive(message));
+    this.#worker.on("error", (error: Error) => {
+      this.#crash = error;
+    });
+    this.#exited = new Promise((resolve) => {
+      this.#worker.on("exit", (code) => {
+        this.#end(code);
+        resolve();
+      });
+    });
+  }
+
+  /** What its executor kept on its device after the last job; null if it has none of its own. */
+  get resident(): DeviceMemory | null {
+    return this.#resident;
+  }
+
+  /** Sends a model before the first job that needs it. */
+  sendModel(id: number, model: ForecastNetModel): void {
+    if (this.#knownModels.has(id)) return;
+    this.#knownModels.add(id);
+    this.#post({ kind: "model", id, model });
+  }
+
+  forget(id: number): void {
+    if (this.#knownModels.delete(id)) this.#post({ kind: "forget", id });
+  }
+
+  /** Starts a job; `number` identifies it for `cancel`. */
+  start<K extends JobKind>(
+    kind: K,
+    job: Jobs[K],
+    onProgress?: (progress: FitProgress) => void,
+  ): { readonly number: number; readonly result: Promise<JobResults[K]> } {
+    const number = ++this.#lastJob;
+    const result = new Promise<JobResults[JobKind]>((resolve, reject) => {
+      this.#pendingByJob.set(number, { resolve, reject, onProgress });
+    });
+    // An idle thread does not keep the process alive; one with a pending job does.
+    this.#worker.ref();
+    const message = { kind, job: number, ...job } as JobMessage;
+    this.#post(message, message.kind === "forecast" ? [message.tasks.windows.buffer as ArrayBuffer] : []);
+    return { number, result: result as Promise<JobResults[K]> };
+  }
+
+  cancel(job: number): void {
+    if (this.#pendingByJob.has(job)) this.#post({ kind: "cancel", job });
+  }
+
+  /** Lets pending forecasts finish, cancels trainings, and waits until the thread has ended. */
+  async close(): Promise<void> {
+    this.#isClosing = true;
+    this.#post({ kind: "close" });
+    if (!(await settlesWithin(this.#exited, closingMs))) await this.#worker.terminate();
+  }
+
+  #post(message: ToThread, transfer: readonly ArrayBuffer[] = []): void {
+    this.#worker.postMessage(message, transfer);
+  }
+
+  #receive(message: FromThread): void {
+    switch (message.kind) {
+      case "ready":
+        this.#settleReady?.resolve({ device: message.device, detail: message.detail });
+        if (this.#pendingByJob.size === 0) this.#worker.unref();
+        return;
+      case "progress":
+        this.#pendingByJob.get(message.job)?.onProgress?.(message.progress);
+        return;
+      case "done":
+        this.#resident = message.resident;
+        this.#take(message.job)?.resolve(message.result);
+        return;
+      case "failed":
+        this.#take(message.job)?.reject(fromFailure(message.failure));
+        return;
+    }
+  }
+
+  #take(job: number): PendingJob | undefined {
+    const pending = this.#pendingByJob.get(job);
+    this.#pendingByJob.delete(job);
+    if (this.#pendingByJob.size === 0) this.#worker.unref();
+    return pending;
+  }
+
+  #end(code: number): void {
+    const why = this.#crash?.message ?? `exit code ${code}`;
+    const failure = new ForecastnetError("ENGINE_FAILED", `an engine thread ended: ${why}`, {
+      cause: this.#crash,
+    });
+    this.#settleReady?.reject(failure);
+    for (const { reject } of this.#pendingByJob.values()) reject(failure);
+    this.#pendingByJob.clear();
+    if (!this.#isClosing) this.#onUnexpectedEnd(failure);
+  }
 }

@@ -1,14 +1,14 @@
-// Pieces of work in order of arrival, handed to whichever worker has room. Workers are added while work waits and
-// none has room, for as long as the owner gives any.
+// A queue of work, handed out in order of arrival to workers with spare capacity. Asks its owner for another worker
+// before it gives a busy worker a second item.
 
-export interface WorkQueueOptions<W> {
-  /** How many pieces a worker holds at a time. */
+interface WorkQueueOptions<W> {
+  /** How many items a worker holds at a time. */
   readonly perWorker: number;
-  /** One more worker, or null when there are to be no more. */
+  /** One more worker, or null if there are enough. */
   addWorker(): W | null;
 }
 
-interface Piece<W> {
+interface Item<W> {
   readonly size: number;
   readonly run: (worker: W) => Promise<void>;
   readonly reject: (error: Error) => void;
@@ -17,19 +17,19 @@ interface Piece<W> {
 export class WorkQueue<W> {
   readonly #options: WorkQueueOptions<W>;
   readonly #heldByWorker = new Map<W, number>();
-  readonly #pieces: Piece<W>[] = [];
+  readonly #items: Item<W>[] = [];
   #refusal: Error | null = null;
 
   constructor(options: WorkQueueOptions<W>) {
     this.#options = options;
   }
 
-  /** Sum of the sizes of the pieces that nobody has taken. */
+  /** Sum of the sizes of the items that no worker has. */
   get waiting(): number {
-    return this.#pieces.reduce((sum, { size }) => sum + size, 0);
+    return this.#items.reduce((sum, { size }) => sum + size, 0);
   }
 
-  /** A worker that was added elsewhere. */
+  /** Adds a worker that the owner created for another reason. */
   include(worker: W): void {
     if (!this.#heldByWorker.has(worker)) this.#heldByWorker.set(worker, 0);
   }
@@ -37,12 +37,12 @@ export class WorkQueue<W> {
   add<T>(size: number, work: (worker: W) => Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       const run = (worker: W) => work(worker).then(resolve, reject);
-      this.#pieces.push({ size, run, reject });
+      this.#items.push({ size, run, reject });
       this.#handOut();
     });
   }
 
-  /** Refuses what waits and whatever comes later; what has been handed out goes on. */
+  /** Rejects waiting and later items; items with a worker continue. */
   refuse(error: Error): void {
     this.#refusal ??= error;
     this.#handOut();
@@ -50,13 +50,13 @@ export class WorkQueue<W> {
 
   #handOut(): void {
     if (this.#refusal !== null) {
-      for (const { reject } of this.#pieces.splice(0)) reject(this.#refusal);
+      for (const { reject } of this.#items.splice(0)) reject(this.#refusal);
       return;
     }
-    while (this.#pieces.length > 0) {
-      const worker = this.#findRoom();
+    while (this.#items.length > 0) {
+      const worker = this.#findWorker();
       if (worker === null) return;
-      const { run } = this.#pieces.shift() as Piece<W>;
+      const { run } = this.#items.shift() as Item<W>;
       this.#hold(worker, 1);
       run(worker).finally(() => {
         this.#hold(worker, -1);
@@ -65,8 +65,8 @@ export class WorkQueue<W> {
     }
   }
 
-  /** The worker that holds least. A new one is asked for before a second piece is put on one that is at work. */
-  #findRoom(): W | null {
+  /** The worker that holds least, or a new one if all are busy; null if no worker has spare capacity. */
+  #findWorker(): W | null {
     let best: W | null = null;
     let least = this.#options.perWorker;
     for (const [worker, held] of this.#heldByWorker) {

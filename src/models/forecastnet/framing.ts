@@ -1,34 +1,36 @@
-// Raw windows into the net's units and back, one window at its origin or all windows of a history.
+// Converts raw windows into the net's units and back: one window at its origin, or all windows of a history.
 //
 // Legend: L input steps, τ steps ahead, v raw values. For each channel of a window
-//   level a   none: the scaler's offset; mean: of the L values; season: of the last season; last: the last value
-//   scale b   none: the scaler's scale; deviation: the standard deviation of the L values, but no less than
-//             FLATTEST of the scaler's scale: a window flatter than that would blow up noise, and the first
-//             value that leaves it would be a target of thousands
+//   level a   none: the scaler's offset; mean: of the L values; last: the last value
+//   scale b   none: the scaler's scale; deviation: the standard deviation of the L values, but at least
+//             FLATTEST times the scaler's scale: dividing by less would amplify noise, and the first value
+//             outside a flat window would become a target in the thousands
 //   input     (v − a) / b
-//   output    v = o + b·net, where o is the level, or with a seasonal shortcut the value one season before the
-//             step; beyond a season the last season of the window goes on repeating
-// The scaler is folded into a, b and o: net units ↔ raw units is one step.
+//   output    v = a + b·net
+// a and b include the scaler, so that one step converts between net units and raw units.
 
 import { ForecastnetError } from "../../runtime/errors.ts";
-import type { Scaler } from "./model.ts";
+import type { Scaler } from "../family.ts";
 import type { StepRange } from "./scaler.ts";
 import type { ForecastNetSpec } from "./spec.ts";
 
-/** One hundredth of the training range; the flattest windows of real sensors measured about four. */
+/** Share of the training range. The flattest windows of real sensors measured about 0.04 of it. */
 const FLATTEST = 0.01;
 
-/** A window in the net's units, and the way back: raw = offset + scale × net. */
+/** What framing needs of a net: how much of the past it sees, in what frame, and what it forecasts. */
+export type FrameSpec = Pick<ForecastNetSpec, "inputLength" | "horizon" | "channels" | "targets" | "framing">;
+
+/** A window in the net's units, and how to convert its forecast back: raw = offset + scale × net. */
 export interface FramedWindow {
   /** [step][channel] */
   readonly window: Float32Array;
-  /** [target][step], in raw units. */
+  /** [target], in raw units. */
   readonly offset: Float64Array;
   /** [target], in raw units. */
   readonly scale: Float64Array;
 }
 
-/** Framed windows and what came after them. */
+/** Framed windows and the values that followed them. */
 export interface TrainingSet {
   readonly count: number;
   /** [row][windowSize] */
@@ -39,53 +41,34 @@ export interface TrainingSet {
 
 /** A training set cut from a history. */
 export interface FramedHistory extends TrainingSet {
-  /** Of each row the step of its first target; the window is the L steps before it. */
+  /** The step of each row's first target; the window is the L steps before it. */
   readonly origins: Int32Array;
-}
-
-export function emptyFrame({ inputLength, channels, targets, horizon }: ForecastNetSpec): FramedWindow {
-  return {
-    window: new Float32Array(inputLength * channels),
-    offset: new Float64Array(targets.length * horizon),
-    scale: new Float64Array(targets.length),
-  };
 }
 
 /** Frames the last L steps of a window; `where` names the model in an error. */
 export function frameWindow(
-  spec: ForecastNetSpec,
+  spec: FrameSpec,
   scaler: Scaler,
   window: Float64Array,
   where = "the model",
 ): FramedWindow {
-  const frame = emptyFrame(spec);
-  frameInto(frame, spec, scaler, window, where);
-  return frame;
-}
-
-/** The same into arrays that are there already. */
-export function frameInto(
-  frame: FramedWindow,
-  spec: ForecastNetSpec,
-  scaler: Scaler,
-  window: Float64Array,
-  where: string,
-): void {
   const steps = window.length / spec.channels;
   if (!Number.isInteger(steps) || steps < spec.inputLength) {
     throw unfit(where, "window", lengthProblem(spec, window.length));
   }
+  const frame = emptyFrame(spec);
   if (!frameBefore(frame, spec, scaler, window, steps)) {
     throw unfit(where, "window", valueProblem(spec, window, steps));
   }
+  return frame;
 }
 
 /**
- * All rows whose targets lie inside the range. Their windows may reach back before it: at a validation origin the
- * past is known. Left out are rows with a missing value in the window, or in a target channel after it.
+ * All rows whose targets are inside the range. Their windows may start before it: at a validation origin the past
+ * is known. Rows with a missing value in the window, or in a target channel after it, are left out.
  */
 export function frameHistory(
-  spec: ForecastNetSpec,
+  spec: FrameSpec,
   scaler: Scaler,
   history: Float64Array,
   range: StepRange,
@@ -117,10 +100,18 @@ export function frameHistory(
   };
 }
 
-/** Frames the L steps before `end`; false when one of them is no number that the net could read. */
+function emptyFrame({ inputLength, channels, targets }: FrameSpec): FramedWindow {
+  return {
+    window: new Float32Array(inputLength * channels),
+    offset: new Float64Array(targets.length),
+    scale: new Float64Array(targets.length),
+  };
+}
+
+/** Frames the L steps before `end`; false if one of them is not a finite number in single precision. */
 function frameBefore(
   frame: FramedWindow,
-  spec: ForecastNetSpec,
+  spec: FrameSpec,
   scaler: Scaler,
   values: Float64Array,
   end: number,
@@ -133,31 +124,19 @@ function frameBefore(
     for (let t = 0; t < inputLength; t++) {
       const at = t * channels + c;
       frame.window[at] = (values[start * channels + at] - level) / scale;
-      // Asked of the single-precision number: a value may be finite and still too large for the net.
+      // The single-precision number is tested: a finite value can still be too large for the net.
       if (!Number.isFinite(frame.window[at])) return false;
     }
     const k = spec.targets.indexOf(c);
-    if (k >= 0) placeTarget(frame, spec, k, { level, scale, values, end });
+    if (k < 0) continue;
+    frame.scale[k] = scale;
+    frame.offset[k] = level;
   }
   return true;
 }
 
-function placeTarget(
-  frame: FramedWindow,
-  { horizon, channels, targets, framing: { season } }: ForecastNetSpec,
-  k: number,
-  channel: { level: number; scale: number; values: Float64Array; end: number },
-): void {
-  const { level, scale, values, end } = channel;
-  frame.scale[k] = scale;
-  for (let h = 0; h < horizon; h++) {
-    frame.offset[k * horizon + h] =
-      season === null ? level : values[(end - season + (h % season)) * channels + targets[k]];
-  }
-}
-
 function levelOf(
-  { framing, inputLength, channels }: ForecastNetSpec,
+  { framing, inputLength, channels }: FrameSpec,
   scaler: Scaler,
   values: Float64Array,
   end: number,
@@ -165,12 +144,11 @@ function levelOf(
 ): number {
   if (framing.level === "none") return scaler.offset[channel];
   if (framing.level === "last") return values[(end - 1) * channels + channel];
-  const steps = framing.level === "season" ? (framing.season ?? inputLength) : inputLength;
-  return meanOf(values, channels, channel, { from: end - steps, to: end });
+  return meanOf(values, channels, channel, { from: end - inputLength, to: end });
 }
 
 function scaleOf(
-  { framing, inputLength, channels }: ForecastNetSpec,
+  { framing, inputLength, channels }: FrameSpec,
   scaler: Scaler,
   values: Float64Array,
   end: number,
@@ -197,14 +175,14 @@ function meanOf(values: Float64Array, channels: number, channel: number, { from,
 function frameTargets(
   row: Float32Array,
   { offset, scale }: FramedWindow,
-  { horizon, channels, targets }: ForecastNetSpec,
+  { horizon, channels, targets }: FrameSpec,
   history: Float64Array,
   origin: number,
 ): boolean {
   for (let k = 0; k < targets.length; k++) {
     for (let h = 0; h < horizon; h++) {
       const value = history[(origin + h) * channels + targets[k]];
-      const framed = Math.fround((value - offset[k * horizon + h]) / scale[k]);
+      const framed = Math.fround((value - offset[k]) / scale[k]);
       if (!Number.isFinite(framed)) return false;
       row[h * targets.length + k] = framed;
     }
@@ -212,17 +190,18 @@ function frameTargets(
   return true;
 }
 
-function lengthProblem({ inputLength, channels }: ForecastNetSpec, found: number): string {
+function lengthProblem({ inputLength, channels }: FrameSpec, found: number): string {
   const expected = `${inputLength} steps or more of ${channels} channel${channels === 1 ? "" : "s"}`;
-  return `has ${found} values; expected are ${expected}, a multiple of ${channels} and at least ${inputLength * channels}`;
+  return `has ${found} values; expected ${expected}, a multiple of ${channels} and at least ${inputLength * channels}`;
 }
 
-function valueProblem({ inputLength, channels }: ForecastNetSpec, window: Float64Array, end: number): string {
+function valueProblem({ inputLength, channels }: FrameSpec, window: Float64Array, end: number): string {
   const start = (end - inputLength) * channels;
   const missing = window.findIndex((value, i) => i >= start && !Number.isFinite(value));
-  if (missing < 0) return "has values too far from those the model was trained on; expected is their range";
+  if (missing < 0)
+    return "has values too far from those the model was trained on; expected values in their range";
   const place = `step ${Math.floor(missing / channels)}, channel ${missing % channels}`;
-  return `has ${window[missing]} at ${place}; expected is a finite number`;
+  return `has ${window[missing]} at ${place}; expected a finite number`;
 }
 
 function unfit(where: string, field: string, problem: string): ForecastnetError {

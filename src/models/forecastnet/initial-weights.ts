@@ -1,4 +1,4 @@
-// First weights of a net, drawn from a seed: He for rectifiers, Xavier for the rest, biases zero, as in the paper.
+// Initial weights of a net, drawn from a seed: He for rectifiers, Xavier for the rest, biases zero, as in the paper.
 
 import { createRandom, type Random } from "../../runtime/random.ts";
 import { type ConvLayer, type DenseLayer, fanInOf, weightCountOf } from "./layers.ts";
@@ -21,7 +21,7 @@ function draw(weights: Float32Array, layer: Placed<DenseLayer | ConvLayer>, rand
   for (let i = layer.weightsAt; i < end; i++) weights[i] = deviation * random.normal();
 }
 
-/** A rectifier lets half of the variance through, so He gives twice as much: 2 / in against 2 / (in + out). */
+/** A rectifier passes half of the variance, so He takes 2 / in where Xavier takes 2 / (in + out). */
 function deviationOf(layer: DenseLayer | ConvLayer): number {
   const fanIn = fanInOf(layer);
   const fanOut = layer.kind === "dense" ? layer.outputs : layer.filters * layer.kernel;

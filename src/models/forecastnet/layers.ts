@@ -1,5 +1,5 @@
-// The few layers every engine executes. A cell is a chain of them; a new kind of cell is a new composition in
-// `cells/` and touches no engine. A layer knows its shapes, not its weights: `plan.ts` places it in the flat array.
+// The layers that every engine executes. A cell is a chain of them; a new kind of cell is a new chain in `cells.ts` and
+// changes no engine. A layer has shapes and no weights: `plan.ts` assigns its place in the flat array of weights.
 //
 // Legend: data between layers is [channel][position], channel-major; a vector has one channel.
 //   dense  y[o] = f(Σ_i w[o][i]·x[i] + b[o])
@@ -23,7 +23,7 @@ export interface ConvLayer {
   readonly length: number;
   readonly filters: number;
   readonly kernel: number;
-  /** Zeros put before and after the sequence. */
+  /** Zeros before and after the sequence. */
   readonly padding: number;
   readonly activation: Activation;
 }
@@ -48,7 +48,7 @@ export function outputSizeOf(layer: Layer): number {
   return (layer.kind === "conv" ? layer.filters : layer.channels) * outputLengthOf(layer);
 }
 
-/** Positions that leave a layer which runs over a sequence. */
+/** Length of the output sequence. */
 export function outputLengthOf(layer: ConvLayer | PoolLayer): number {
   return layer.kind === "conv"
     ? layer.length + 2 * layer.padding - layer.kernel + 1
@@ -66,7 +66,7 @@ export function biasCountOf(layer: Layer): number {
   return layer.kind === "conv" ? layer.filters : 0;
 }
 
-/** Inputs that one output sums over: what He and Xavier initialisation ask for. */
+/** Inputs that one output sums over, for the initial weights. */
 export function fanInOf(layer: DenseLayer | ConvLayer): number {
   return layer.kind === "dense" ? layer.inputs : layer.channels * layer.kernel;
 }

@@ -1,15 +1,15 @@
-// Mean, standard deviation and quantiles of Gaussian mixtures with equal weights: what a bundle of sample paths says
-// about one step of one target. Quantiles are those of the mixture itself, not of samples drawn from it.
+// Mean, standard deviation and quantiles of Gaussian mixtures with equal weights: the distribution of one step of one target
+// over the sample paths. Quantiles are those of the mixture itself, not of samples drawn from it.
 //
-// Legend: F and f the distribution function and density of a mixture, p a level, S its standard deviation.
-// A quantile solves F(q) = p by Halley's method, which needs no more than the sums for F, f and f′ at one point and
-// triples the digits at each step; it starts where the same level lay, in units of S, at the step before. Whatever
-// leaves the bracket found so far is replaced by bisection, so it ends for every mixture.
+// Legend: F and f are the distribution function and density of a mixture, p a level, S the standard deviation.
+// A quantile solves F(q) = p by Halley's method, which needs the sums for F, f and f′ at one point and triples the digits at
+// each step. It starts where the same level was at the step before, in units of S. A step that leaves the bracket found so
+// far is replaced by bisection, so the search ends for every mixture.
 
 import { normalQuantile } from "../normal.ts";
 import { cdfTable, MIDDLE, PER_UNIT, pdfTable, REACH } from "./normal-table.ts";
 
-/** Many mixtures of as many components each, [row][component]; the arrays may be longer than needed. */
+/** Mixtures with the same number of components, [row][component]. The arrays may be longer than needed. */
 export interface Mixtures {
   readonly rows: number;
   readonly components: number;
@@ -25,17 +25,17 @@ export interface MixtureSummary {
   readonly quantiles: readonly Float64Array[];
 }
 
-/** Fills `into`; levels ascend, between 0 and 1. An engine may bring a faster one. */
+/** Fills `into`. Levels ascend, between 0 and 1. An engine may have a faster implementation. */
 export type Summarise = (mixtures: Mixtures, levels: readonly number[], into: MixtureSummary) => void;
 
-/** A component as narrow as a point gets this share of S as its width: too little to be seen, enough to divide by. */
+/** Least width of a component, as a share of S: too small to show in a quantile, large enough to divide by. */
 const NARROWEST = 1e-10;
-/** Bisection alone needs about forty to go from the widest bracket to the last digit. */
+/** Bisection alone needs about forty steps from the widest bracket to the last digit. */
 const MAX_STEPS = 100;
 
-/** One row being worked on. Kept between calls so that a forecast leaves no garbage behind. */
+/** The row in work. Reused between calls, so that a forecast allocates nothing. */
 class Row {
-  /** Where the row's components lie. */
+  /** The components; those of the row start at `at`. */
   mean: Float64Array = new Float64Array(0);
   deviation: Float64Array = new Float64Array(0);
   inverse = new Float64Array(0);
@@ -43,7 +43,7 @@ class Row {
   at = 0;
   /** A step of Halley's method this small leaves an error of about 1e-10 S. */
   smallStep = 0;
-  /** What two numbers of the row may differ by and still be the same. */
+  /** Numbers of the row that differ by less than this are equal. */
   hair = 0;
   /** F, f, f′ at the point evaluated last. */
   readonly sums = new Float64Array(3);
@@ -91,7 +91,7 @@ class Row {
     sums[2] = slope / components;
   }
 
-  /** The least or the greatest of the components' own quantiles: the mixture's lies between them. */
+  /** The least or greatest quantile of a single component: that of the mixture is between them. */
   outermost(z: number, side: 1 | -1): number {
     let found = Number.NEGATIVE_INFINITY;
     for (let i = 0; i < this.components; i++) {
@@ -112,7 +112,7 @@ class Row {
       else high = q;
       const change = this.#halley(error);
       const next = q - change;
-      // Steps that do not shrink have met a gap between components.
+      // Steps that do not shrink have reached a gap between components.
       if (Math.abs(change) < longest && next >= low && next <= high) {
         if (Math.abs(change) <= this.smallStep) return next;
         longest = Math.abs(change) / 2;
@@ -131,7 +131,7 @@ class Row {
   #halley(error: number): number {
     const newton = error / this.sums[1];
     const bend = 1 - (newton * this.sums[2]) / (2 * this.sums[1]);
-    // Far from the solution the bend means nothing; kept in bounds, it cannot turn the step round.
+    // Far from the solution the curvature says nothing. Bounded, it cannot reverse the step.
     return newton / Math.min(2, Math.max(0.5, bend));
   }
 }
@@ -140,13 +140,13 @@ const scratch = new Row();
 
 export const summariseMixtures: Summarise = (mixtures, levels, into) => {
   const scores = levels.map(normalQuantile);
-  /** Of each level: where it lay in the row before, in standard deviations from the mean. */
+  /** For each level, its quantile in the row before, in standard deviations from the mean. */
   const shape = [...scores];
   for (let row = 0; row < mixtures.rows; row++) {
     const isSame = summariseMoments(mixtures, row, into);
     const centre = into.mean[row];
     const spread = into.standardDeviation[row];
-    // A single Gaussian in disguise, as at the first step, which no sample has reached yet; or no number at all.
+    // All components are equal, as at the first step; or the numbers are not finite.
     const isPlain = isSame || !(spread > 0 && spread < Number.POSITIVE_INFINITY);
     if (!isPlain) scratch.begin(mixtures, row, spread);
     let before = Number.NEGATIVE_INFINITY;
@@ -160,7 +160,7 @@ export const summariseMixtures: Summarise = (mixtures, levels, into) => {
   }
 };
 
-/** Fills mean and deviation of a row; true when all its components are the same. */
+/** Fills mean and deviation of a row. True when all its components are equal. */
 export function summariseMoments(
   { mean, deviation, components }: Mixtures,
   row: number,
@@ -170,7 +170,7 @@ export function summariseMoments(
   const [firstMean, firstDeviation] = [mean[at], deviation[at]];
   let isSame = true;
   let sum = 0;
-  // Distances to the first mean, not the means: a small spread around a large level would drown in rounding.
+  // Sums distances to the first mean: a small spread around a large level would be lost in rounding.
   let squares = 0;
   for (let i = at; i < at + components; i++) {
     const distance = mean[i] - firstMean;

@@ -1,28 +1,28 @@
-// Reads a spec that came from outside: from a stored model, a file, a configuration. Refuses what no engine could
-// run, naming every field that is wrong and what it may be. It takes any value and throws no other error.
+// Parses a spec from outside the process. Refuses a spec that no engine can run, with every wrong field and its
+// allowed values in the message. Accepts any value as input; throws MODEL_UNFIT and nothing else.
 
 import { ForecastnetError } from "../../runtime/errors.ts";
-import { cellProblems } from "./cells/cell-kinds.ts";
-import { choiceProblems, countProblems, isRecord, isWhole, shown } from "./field-problems.ts";
+import { choiceProblems, countProblems, isRecord, isWhole, shown } from "../field-problems.ts";
+import { cellProblems } from "./cells.ts";
 import { cellInputSize, planNet } from "./plan.ts";
 import { cellAt, type ForecastNetSpec, specVersion } from "./spec.ts";
 
-/** A week of minutes. Keeps a damaged spec from claiming the machine. */
+/** A week of minutes. Keeps a damaged spec from exhausting the machine. */
 const longestHorizon = 10_000;
 
-/** 256 MB in single precision; training holds four times as much. cFN at τ 24 has a million. */
+/** 256 MB in single precision; training takes four times as much. cFN at τ 24 has a million weights. */
 const mostWeights = 2 ** 26;
 
 type Unchecked = { readonly [Field in keyof ForecastNetSpec]?: unknown };
 
-/** `where` names the spec in the error: a model key and version, or a file. */
+/** `where` names the spec in errors: a model key and version, or a file. */
 export function parseSpec(value: unknown, where: string): ForecastNetSpec {
   if (!isRecord(value)) throw unfit(where, [`${shown(value)}; a spec is an object`]);
   if (value.version !== specVersion) {
     throw unfit(where, [`version: ${shown(value.version)}; this release reads version ${specVersion}`]);
   }
   const problems = [...shapeProblems(value), ...optionProblems(value)];
-  // The cells can be judged only when it is known how many there are and what they see.
+  // Checking the cells needs a valid number of cells and a valid input size.
   if (problems.length === 0) problems.push(...framingProblems(value), ...cellsProblems(value));
   const spec = value as unknown as ForecastNetSpec;
   if (problems.length === 0) problems.push(...sizeProblems(spec));
@@ -62,19 +62,12 @@ function optionProblems({ output, loss, shortcut, framing, cell, overrides }: Un
   ];
 }
 
-function framingProblems({ framing, inputLength }: Unchecked): string[] {
-  const { level, scale, season } = framing as Readonly<Record<string, unknown>>;
-  const problems = [
-    ...choiceProblems("framing.level", level, ["none", "mean", "season", "last"]),
+function framingProblems({ framing }: Unchecked): string[] {
+  const { level, scale } = framing as Readonly<Record<string, unknown>>;
+  return [
+    ...choiceProblems("framing.level", level, ["none", "mean", "last"]),
     ...choiceProblems("framing.scale", scale, ["none", "deviation"]),
   ];
-  if (season !== null) {
-    const [problem] = countProblems("framing.season", season, { most: inputLength as number });
-    if (problem !== undefined) problems.push(`${problem}, or null`);
-  } else if (level === "season") {
-    problems.push('framing.season: null; framing.level "season" needs to know how long a season is');
-  }
-  return problems;
 }
 
 function cellsProblems(unchecked: Unchecked): string[] {
@@ -82,7 +75,7 @@ function cellsProblems(unchecked: Unchecked): string[] {
   const problems: string[] = [];
   for (const [key, cell] of Object.entries(spec.overrides)) {
     const h = Number(key);
-    // "1.0" or " 1" would be a number, but of no cell.
+    // "1.0" and " 1" convert to numbers but name no cell.
     const isCell = isWhole(h) && h >= 0 && h < spec.horizon && String(h) === key;
     if (!isCell) problems.push(`overrides.${key}: there are cells 0 to ${spec.horizon - 1}`);
     else if (!isRecord(cell)) problems.push(`overrides.${key}: ${shown(cell)}; give a cell or leave it out`);
@@ -91,7 +84,7 @@ function cellsProblems(unchecked: Unchecked): string[] {
   for (let h = 0; h < spec.horizon; h++) {
     const name = spec.overrides[h] === undefined ? "cell" : `overrides.${h}`;
     const found = cellProblems(cellAt(spec, h), cellInputSize(spec, h));
-    // A cell's input depends on the cell before it, so the first unsound cell ends the search.
+    // A cell's input size depends on the cell before it, so the check ends at the first bad cell.
     if (found.length > 0) return found.map((problem) => `${name}.${problem}`);
   }
   return [];

@@ -1,17 +1,17 @@
-// Where everything is: a spec turned into layers with their places in the one flat array of weights. The layout,
-// in this order, for each cell h = 0 … τ−1:
+// The plan of a net: the layers of a spec and the place of each in the one flat array of weights. The array holds, for each
+// cell h = 0 … τ−1 in turn:
 //   for each layer of the cell:  weights, row-major by output ([out][in], or [filter][channel][kernel]); then biases
 //   mean layer:                  weights [target][input]; biases [target]
 //   deviation layer:             the same; absent when the output is linear
 // A cell's input is [window, previous cell's output, previous output]; cell 0 sees the window only. The window is
 // flattened with the channels of a step side by side. With a linear shortcut the mean layer's input is
-// [cell output, cell input], otherwise the cell output alone. The deviation always sees the cell output alone.
+// [cell output, cell input], otherwise the cell output alone. The deviation layer always sees the cell output alone.
 
-import { layersOf } from "./cells/cell-kinds.ts";
+import { layersOf } from "./cells.ts";
 import { biasCountOf, type DenseLayer, type Layer, outputSizeOf, weightCountOf } from "./layers.ts";
 import { cellAt, type ForecastNetSpec } from "./spec.ts";
 
-/** A layer and where its numbers lie in the flat array. */
+/** A layer, and where its numbers start in the flat array. */
 export type Placed<L extends Layer = Layer> = L & { readonly weightsAt: number; readonly biasesAt: number };
 
 export interface CellPlan {
@@ -58,7 +58,7 @@ export function planNet(spec: ForecastNetSpec): NetPlan {
   return { spec, windowSize, targets, cells, weightCount: end };
 }
 
-/** Where the weights of the linear shortcut lie: of each row of a mean layer the part on the cell's input. */
+/** Ranges of the linear shortcut's weights: in each row of a mean layer, the part that reads the cell's input. */
 export function shortcutsOf(plan: NetPlan): readonly { readonly from: number; readonly to: number }[] {
   if (plan.spec.shortcut === "none") return [];
   return plan.cells.flatMap(({ mean, outputs }) =>
@@ -69,7 +69,7 @@ export function shortcutsOf(plan: NetPlan): readonly { readonly from: number; re
   );
 }
 
-/** Length of the input vector of one cell; the cell before it must be sound. */
+/** Length of the input vector of one cell. The cell before it must be valid. */
 export function cellInputSize(spec: ForecastNetSpec, cell: number): number {
   const windowSize = spec.inputLength * spec.channels;
   if (cell === 0) return windowSize;

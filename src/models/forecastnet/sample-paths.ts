@@ -1,31 +1,31 @@
-// The standard normal draws that drive the sample paths: a fixed table, a function of its shape and stream alone, so
-// that a forecast is a function of model and window, on replay and on any thread.
+// The standard normal draws behind the sample paths: a fixed table that depends on its shape and stream only. So a forecast
+// depends on model and window only, on replay and on any thread.
 //
-// In each dimension (a step of a target) the P draws are the normal scores of (i + ½) / P, each once, so every
-// step is perfectly stratified for any P. Which path gets which score comes from the scrambled Sobol' sequence.
-// With P far below 2^dimensions some of its dimensions are strongly correlated by accident, and a path adds its
-// steps up; so the ranks are then rearranged until nearby dimensions are uncorrelated (Owen 1994, "Controlling
-// correlations in Latin hypercube samples"): the correlations of 24 steps over 100 paths fall from .11 to .003.
+// In each dimension (a step of a target) the P draws are the normal scores of (i + ½) / P, each once, so every step is
+// perfectly stratified for any P. The scrambled Sobol' sequence assigns the scores to paths. With P far below 2^dimensions
+// some of its dimensions are strongly correlated, and a path adds up its steps. So the ranks are rearranged until nearby
+// dimensions are uncorrelated (Owen 1994, "Controlling correlations in Latin hypercube samples"): the correlations of
+// 24 steps over 100 paths fall from .11 to .003.
 
 import { normalQuantile } from "../normal.ts";
 import { sobolRanks } from "./sobol.ts";
 
-/** Standard normal draws that drive the sample paths, [step][target][path]. */
 export interface PathNoise {
   readonly paths: number;
+  /** [step][target][path] */
   readonly values: Float32Array;
 }
 
-/** Sweeps of rearrangement, forth and back in turn; more change the correlations little. */
+/** Sweeps of rearrangement, forwards and backwards in turn. More change the correlations little. */
 const SWEEPS = 4;
-/** A dimension is rearranged against at most this many before it, and never against more than half the paths. */
+/** Most earlier dimensions that one is rearranged against; also never more than half the paths. */
 const REACH = 48;
-/** A worker meets a handful of shapes; a search over settings meets many, one after the other. */
+/** A worker needs a handful of shapes. The limit is for a search over many settings. */
 const MAX_CACHED = 64;
 
 const noiseByShape = new Map<string, PathNoise>();
 
-/** Different streams give unrelated tables of one shape: one for each member of a model. */
+/** Each member of a model has its own stream: tables of different streams are unrelated. */
 export function pathNoise(horizon: number, targets: number, paths: number, stream: number): PathNoise {
   const shape = `${horizon}/${targets}/${paths}/${stream}`;
   let noise = noiseByShape.get(shape);
@@ -47,20 +47,20 @@ function drawNoise(dimensions: number, paths: number, stream: number): Float32Ar
     decorrelate(columns, scores);
     columns.reverse();
   }
-  // An even number of sweeps has turned the columns back to their order.
+  // After an even number of sweeps the columns are in their order again.
   const values = new Float32Array(dimensions * paths);
   for (const [d, column] of columns.entries()) values.set(column, d * paths);
   return values;
 }
 
-/** Ascending, with mean 0 and variance 1: the plain scores of few paths would make every path too tame. */
+/** Ascending, with mean 0 and variance 1: unscaled, the scores of few paths have too little variance. */
 function normalScores(paths: number): Float64Array {
   const scores = Float64Array.from({ length: paths }, (_, i) => normalQuantile((i + 0.5) / paths));
   const deviation = Math.sqrt(scores.reduce((sum, z) => sum + z * z, 0) / paths);
   return deviation === 0 ? scores : scores.map((z) => z / deviation);
 }
 
-/** One sweep: each column gives up what those before it explain of it, and its scores are dealt out anew in that order. */
+/** One sweep: the scores of each column are reordered by what is left of it after regression on the columns before it. */
 function decorrelate(columns: Float64Array[], scores: Float64Array): void {
   const paths = scores.length;
   const reach = Math.min(REACH, paths >> 1);

@@ -1,8 +1,8 @@
-// Fits the scaler of a model on its training part: each channel into [0, 1], as the paper does, or to mean 0 and
-// deviation 1, which one far outlier does not squeeze.
+// Fits the scaler of a model on its training part: each channel to [0, 1], as in the paper, or to mean 0 and deviation 1,
+// which one far outlier does not distort.
 
 import { ForecastnetError } from "../../runtime/errors.ts";
-import type { Scaler } from "./model.ts";
+import type { Scaler } from "../family.ts";
 
 /** A part of a history: steps `from` … `to` − 1. */
 export interface StepRange {
@@ -10,7 +10,7 @@ export interface StepRange {
   readonly to: number;
 }
 
-/** `history` holds the channels of a step side by side; NaN marks a missing value and is left out. */
+/** `history` has the channels of a step side by side; NaN marks a missing value. */
 export function fitScaler(
   history: Float64Array,
   channels: number,
@@ -31,7 +31,7 @@ export function fitScaler(
     }
     const [zero, unit] = kind === "range" ? [low, high - low] : momentsOf(history, channels, c, { from, to });
     offset.push(zero);
-    // A constant series has no extent to divide by, and two values may be so close that their distance is lost.
+    // A constant series has no range to divide by; nor have values that differ only in their last digit.
     const isFlat = high - low <= Number.EPSILON * Math.max(Math.abs(low), Math.abs(high));
     scale.push(isFlat ? 1 : unit);
   }
@@ -65,7 +65,7 @@ function momentsOf(
   let count = 0;
   let mean = 0;
   let squares = 0;
-  // Welford's way, which loses nothing when the mean is large.
+  // Welford's algorithm is exact when the mean is large.
   for (let t = from; t < to; t++) {
     const value = history[t * channels + channel];
     if (!Number.isFinite(value)) continue;

@@ -1,5 +1,5 @@
-// One plan for all models of equal specs: a plan is looked up at every forecast, and a stacked engine tells by its
-// identity which nets may run together.
+// One plan for all models of equal specs. Every forecast looks its plan up, and a stacked engine runs nets together when
+// they have the same plan object.
 
 import { type NetPlan, planNet } from "./plan.ts";
 import type { ForecastNetSpec } from "./spec.ts";
@@ -7,7 +7,7 @@ import type { ForecastNetSpec } from "./spec.ts";
 const planBySpec = new WeakMap<ForecastNetSpec, NetPlan>();
 const planByContent = new Map<string, NetPlan>();
 
-/** A fleet has a handful of specs; a search over many of them must not keep them all. */
+/** A fleet has a handful of specs. The limit is for a search over many of them. */
 const MAX_CACHED = 256;
 
 export function sharedPlan(spec: ForecastNetSpec): NetPlan {

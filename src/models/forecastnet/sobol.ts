@@ -1,13 +1,13 @@
-// The Sobol' sequence, scrambled, as ranks: in which of P equal slices of [0, 1) each of its first P points lies, for
-// any number of dimensions. Only the order of the points in a dimension is kept, and that is settled by their first
-// k = ⌈log₂ P⌉ binary digits, so no more are computed.
+// The scrambled Sobol' sequence as ranks: for each of its first P points, which of P equal slices of [0, 1) it falls into, in
+// any number of dimensions. Only the order of the points in a dimension matters, and their first k = ⌈log₂ P⌉ binary digits
+// decide it, so no more are computed.
 //
-// Legend: a polynomial over GF(2) is a number whose bit i is the coefficient of xⁱ; m_i the odd direction numbers
-// of a dimension, i = 1 … k, below 2ⁱ; the first s of them are free and are drawn from the seed.
+// Legend: a polynomial over GF(2) is a number whose bit i is the coefficient of xⁱ. m_i are the odd direction numbers of a
+// dimension, i = 1 … k, below 2ⁱ; the first s of them are free and drawn from the seed.
 
 import { createRandom, type Random } from "../../runtime/random.ts";
 
-/** For each dimension the ranks 0 … points − 1 of the points. */
+/** For each dimension, the ranks 0 … points − 1 of the points. */
 export function sobolRanks(dimensions: number, points: number, seed: number): readonly Int32Array[] {
   const digits = Math.ceil(Math.log2(points));
   const random = createRandom(seed);
@@ -21,7 +21,7 @@ export function sobolRanks(dimensions: number, points: number, seed: number): re
 
 const known: number[] = [];
 
-/** The first primitive polynomials by degree: those modulo which the powers of x run through all 2ˢ − 1 residues. */
+/** The first primitive polynomials by degree. Modulo one of degree s, the powers of x take all 2ˢ − 1 non-zero residues. */
 export function primitivePolynomials(count: number): readonly number[] {
   while (known.length < count) {
     const degree = known.length === 0 ? 1 : degreeOf(known[known.length - 1]) + 1;
@@ -108,7 +108,7 @@ function ranksOf(directions: Int32Array, points: number, key: number): Int32Arra
   return ranks;
 }
 
-/** Nested scrambling: a digit is flipped or not by a coin that depends on the digits before it. */
+/** Nested scrambling: whether a digit is flipped depends on the digits before it. */
 function scramble(fraction: number, digits: number, key: number): number {
   let scrambled = 0;
   for (let b = digits - 1; b >= 0; b--) {

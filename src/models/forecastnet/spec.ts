@@ -1,27 +1,25 @@
-// What a ForecastNet is, as data: everything but the weights. A spec is stored with its model as JSON and is
-// read back through `parse-spec.ts`, which refuses what no engine could run.
+// A ForecastNet as data: everything but the weights. A spec is stored as JSON with its model, and read back through
+// `parse-spec.ts`, which refuses specs that no engine can run.
 
-import type { CellSpec } from "./cells/cell-kinds.ts";
+import type { CellSpec } from "./cells.ts";
 
-/** Grows when the meaning of a field changes; a reader refuses versions it does not know. */
+/** Grows when the meaning of a field changes; readers refuse versions they do not know. */
 export const specVersion = 1;
 
 export type OutputKind = "gaussian" | "linear";
 
 /**
- * What training makes small: for Gaussian outputs the negative log-likelihood of the paper or the continuous ranked
- * probability score, which is kinder to outliers; for linear outputs the squared error.
+ * What training minimises: for Gaussian outputs the negative log-likelihood of the paper or the continuous ranked
+ * probability score, which is less sensitive to outliers; for linear outputs the squared error.
  */
 export type Loss = "likelihood" | "crps" | "squares";
 
-/** How a window is brought into the net's units, after the scaler and before the first cell. */
+/** How a window is converted into the net's units, after the scaler and before the first cell. */
 export interface Framing {
-  /** Subtracted from inputs and targets: nothing, the mean of the window, of its last season, or its last value. */
-  readonly level: "none" | "mean" | "season" | "last";
-  /** What inputs and targets are divided by: nothing, or the standard deviation of the window. */
+  /** Subtracted from inputs and targets: nothing, the mean of the window, or its last value. */
+  readonly level: "none" | "mean" | "last";
+  /** Divides inputs and targets: nothing, or the standard deviation of the window. */
   readonly scale: "none" | "deviation";
-  /** Seasonal shortcut: the net forecasts the difference to the value this many steps before; null switches it off. */
-  readonly season: number | null;
 }
 
 export interface ForecastNetSpec {
@@ -35,16 +33,16 @@ export interface ForecastNetSpec {
   /** The channels that are forecast, ascending. */
   readonly targets: readonly number[];
   readonly cell: CellSpec;
-  /** Cells that differ from `cell`, by their number from 0: the paper's cells may be heterogeneous. */
+  /** Cells that differ from `cell`, by index: the paper's cells may be heterogeneous. */
   readonly overrides: Readonly<Record<string, CellSpec>>;
   readonly output: OutputKind;
   readonly loss: Loss;
-  /** "linear": the mean also sees the cell's own input, so that a linear forecast needs no neuron. */
+  /** "linear": the mean layer also sees the cell's input, so that a linear forecast needs no neurons. */
   readonly shortcut: "none" | "linear";
   readonly framing: Framing;
 }
 
-export const plainFraming: Framing = { level: "none", scale: "none", season: null };
+export const plainFraming: Framing = { level: "none", scale: "none" };
 
 const denseOfPaper: CellSpec = { kind: "dense", units: [24, 24], activation: "relu" };
 const stageOfPaper = { filters: 24, kernel: 2, padding: 0, pool: { size: 2, stride: 1 } };
@@ -65,7 +63,7 @@ export const forms = {
 
 export type Form = keyof typeof forms;
 
-/** A form of the paper at a horizon, one channel and 2τ inputs unless told otherwise. */
+/** A form of the paper at a horizon, with one channel and 2τ inputs unless `changes` says otherwise. */
 export function specOf(form: Form, horizon: number, changes: Partial<ForecastNetSpec> = {}): ForecastNetSpec {
   return {
     version: specVersion,

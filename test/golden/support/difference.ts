@@ -1,6 +1,6 @@
-// How far two engines are apart, by one rule for every number: |a − b| against the larger of |b| and the root mean
-// square of the tensor b belongs to. An entry that is small among large ones is a sum that nearly cancelled: its
-// own size says nothing about the arithmetic.
+// Measures how far two executors differ, by one rule for every number: |a − b| relative to the larger of |b| and the
+// root mean square of b's tensor. A number that is small among large ones is a sum that nearly cancelled: its own size
+// says nothing about the precision of the arithmetic.
 
 import assert from "node:assert/strict";
 import { biasCountOf, type Layer, weightCountOf } from "../../../src/models/forecastnet/layers.ts";
@@ -14,8 +14,8 @@ export interface Difference {
 }
 
 /**
- * The largest difference within one tensor. NaN against a number, or a wrong length, is infinitely far apart.
- * `rounding` is by how much the expected numbers may be off themselves; that much is forgiven.
+ * The largest difference within one tensor; infinite for NaN and for a wrong length. `rounding` is the error of the
+ * expected numbers, which is tolerated.
  */
 export function differenceOf(
   where: string,
@@ -43,8 +43,8 @@ export function differenceOf(
 }
 
 /**
- * A squared error is compared as any number. A log-likelihood is in nats and known up to a constant (½ log 2π is
- * left out of ours), so that its distance from zero means nothing: one nat is the least that it is compared with.
+ * A squared error is compared like any number. A log-likelihood is in nats and defined up to a constant (ours omits
+ * ½ log 2π), so that its distance from zero means nothing: it is compared with one nat at least.
  */
 export function lossDifference(
   output: OutputKind,
@@ -58,7 +58,7 @@ export function lossDifference(
   return { ...found, size: Math.max(...sizes) };
 }
 
-/** By what the spec has for a loss: only a log-likelihood is without a zero of its own. */
+/** The same by the loss of a spec: only a log-likelihood has no meaningful zero. */
 export function trainedLossDifference(
   { loss }: ForecastNetSpec,
   where: string,
@@ -69,8 +69,8 @@ export function trainedLossDifference(
 }
 
 /**
- * The layers of an array in the layout of the weights. A layer's biases belong to the tensor of its weights, as
- * weights of an input that is always 1: many layers have a single bias, which alone has nothing to be small against.
+ * The layers of an array in the order of the weights. A layer's biases belong to the tensor of its weights, as weights
+ * of an input that is always 1: a layer's single bias would otherwise be compared with itself alone.
  */
 function layersIn(
   plan: NetPlan,
@@ -101,16 +101,16 @@ export function gradientDifference(
   return largestOf(tensors);
 }
 
-export function largestOf(differences: readonly Difference[]): Difference {
+function largestOf(differences: readonly Difference[]): Difference {
   return differences.reduce((largest, one) => (one.size > largest.size ? one : largest));
 }
 
-/** Fails when any is larger than allowed; returns the largest, to be printed. */
+/** Fails if any is larger than the tolerance; returns the largest, for printing. */
 export function assertWithin(tolerance: number, differences: readonly Difference[]): Difference {
   const largest = largestOf(differences);
   assert.ok(
     largest.size <= tolerance,
-    `${largest.where} is ${largest.size.toExponential(1)} apart, more than ${tolerance}`,
+    `${largest.where} differs by ${largest.size.toExponential(1)}, more than ${tolerance}`,
   );
   return largest;
 }

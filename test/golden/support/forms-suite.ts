@@ -1,12 +1,11 @@
-// An engine against the reference, on the same weights and inputs: outputs, loss and every gradient of a
+// Compares an executor with the reference on the same weights and inputs: outputs, loss and every derivative of a
 // teacher-forced pass, and the free-running paths.
 
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import type { NetExecutor, PathOutputs, SampleTask } from "../../../src/engine/executor.ts";
-import { differentiateNet, samplePaths } from "../../../src/engine/reference/passes.ts";
-import type { ForecastNetSpec } from "../../../src/models/forecastnet/spec.ts";
-import { specOf } from "../../../src/models/forecastnet/spec.ts";
+import { differentiateNet, samplePaths } from "../../../src/engine/reference/reference-executor.ts";
+import { type ForecastNetSpec, specOf } from "../../../src/models/forecastnet/spec.ts";
 import {
   assertWithin,
   type Difference,
@@ -20,20 +19,20 @@ import { seededNet, seededNoise, seededRows } from "./seeded-net.ts";
 
 export type MakeExecutor = () => NetExecutor | Promise<NetExecutor>;
 
-export interface FormsOptions {
-  /** Relative to the reference. */
+interface FormsOptions {
+  /** Largest relative difference from the reference. */
   readonly tolerance: number;
   /** Rows and paths of small nets. */
   readonly small?: readonly number[];
-  /** Rows and paths of nets at the paper's size, on which the oracle itself is slow. */
+  /** Rows and paths of nets of the paper's size, on which the reference is slow. */
   readonly paper?: readonly number[];
-  /** How far a forecast may move, relatively, with what else is in its batch. */
-  readonly company?: number;
+  /** Largest relative change of a forecast that depends on what else is in its batch. */
+  readonly batchTolerance?: number;
 }
 
 export function formsSuite(engine: string, makeExecutor: MakeExecutor, options: FormsOptions): void {
-  // One, a few, and more than a kernel takes at once with some left over.
-  const { tolerance, small = [1, 6, 37], paper = [19], company = 0 } = options;
+  // One, a few, and more than a kernel takes at once, with a remainder.
+  const { tolerance, small = [1, 6, 37], paper = [19], batchTolerance = 0 } = options;
   const countsFor = ({ horizon }: ForecastNetSpec) => (horizon < 20 ? small : paper);
   describe(`${engine} equals the reference`, () => {
     let executor: NetExecutor;
@@ -42,7 +41,7 @@ export function formsSuite(engine: string, makeExecutor: MakeExecutor, options: 
     });
     after(() => executor.close());
     for (const { name, spec } of netCases) {
-      test(`${name}: outputs, loss and every gradient`, (t) => {
+      test(`${name}: outputs, loss and every derivative`, (t) => {
         const found = countsFor(spec).flatMap((count) => derivativeDifferences(executor, spec, count));
         t.diagnostic(inWords(assertWithin(tolerance, found)));
       });
@@ -52,32 +51,32 @@ export function formsSuite(engine: string, makeExecutor: MakeExecutor, options: 
         t.diagnostic(inWords(assertWithin(tolerance, found)));
       });
     }
-    test("a hundred paths of FN at the paper's size", (t) => {
+    test("a hundred paths of FN of the paper's size", (t) => {
       const task = sampleTask(specOf("FN", 20), 100);
       t.diagnostic(inWords(assertWithin(tolerance, pathDifferences(task, executor.sample([task])[0]))));
     });
-    test("nets of many shapes in one batch come back in their order", (t) => {
+    test("results of nets of many shapes in one batch are in order", (t) => {
       const [small, conv, point] = [specOf("FN", 3), specOf("cFN", 4), specOf("FN2", 5)];
-      const asked = [small, conv, small, point, conv, small, point, small];
-      const tasks = asked.map((spec, i) => sampleTask(spec, 4 + (i % 3), 100 + i));
+      const specs = [small, conv, small, point, conv, small, point, small];
+      const tasks = specs.map((spec, i) => sampleTask(spec, 4 + (i % 3), 100 + i));
       const outputs = executor.sample(tasks);
       assert.equal(outputs.length, tasks.length);
       const found = tasks.flatMap((task, i) => pathDifferences(task, outputs[i]));
       t.diagnostic(inWords(assertWithin(tolerance, found)));
     });
-    test("an empty batch yields nothing", () => {
+    test("an empty batch has no results", () => {
       assert.deepEqual(executor.sample([]), []);
     });
     test("the same batch gives the same bytes", () => {
       const tasks = [specOf("FN", 4), specOf("cFN", 4), specOf("FN2", 4)].map((spec) => sampleTask(spec, 20));
       assert.deepEqual(executor.sample(tasks), executor.sample(tasks));
     });
-    test(`a forecast does not depend on its company by more than ${company}`, () => {
+    test(`the rest of a batch changes a forecast by ${batchTolerance} at most`, () => {
       const task = sampleTask(specOf("FN", 4), 20);
       const others = [sampleTask(specOf("FN", 4), 20, 9), sampleTask(specOf("cFN", 4), 3)];
       const [alone] = executor.sample([task]);
       const [, among] = executor.sample([others[0], task, others[1]]);
-      assertWithin(company, [
+      assertWithin(batchTolerance, [
         differenceOf("mean", among.mean, alone.mean),
         differenceOf("deviation", among.deviation ?? [], alone.deviation ?? []),
       ]);

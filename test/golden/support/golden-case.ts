@@ -1,10 +1,10 @@
-// Reads a golden file into our terms: a spec, the flat array of weights and what must come out, in our layouts.
+// Reads a golden file: a spec, the flat array of weights and the expected results, in our layouts.
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Derivatives } from "../../../src/engine/executor.ts";
-import type { Rows } from "../../../src/engine/reference/passes.ts";
-import type { CellSpec } from "../../../src/models/forecastnet/cells/cell-kinds.ts";
+import type { Rows } from "../../../src/engine/reference/reference-executor.ts";
+import type { CellSpec } from "../../../src/models/forecastnet/cells.ts";
 import { type NetPlan, planNet } from "../../../src/models/forecastnet/plan.ts";
 import { specOf } from "../../../src/models/forecastnet/spec.ts";
 import { projectRoot } from "../../rig/project.ts";
@@ -52,7 +52,7 @@ export interface GoldenCase {
 
 export const goldenNames = ["dense-1", "dense-2", "dense2-1", "dense2-2", "conv-1", "conv2-1"] as const;
 
-export type GoldenName = (typeof goldenNames)[number];
+type GoldenName = (typeof goldenNames)[number];
 
 export function readGolden(name: GoldenName): GoldenCase {
   const path = join(projectRoot, "test/golden/numbers", `${name}.json`);
@@ -88,7 +88,7 @@ export function readGolden(name: GoldenName): GoldenCase {
   };
 }
 
-/** Their parameters are named layer.cell.weight and layer.cell.bias; ours lie cell by cell, layer by layer. */
+/** Their parameters are named layer.cell.weight and layer.cell.bias; ours are ordered by cell and layer. */
 function flatten(
   plan: NetPlan,
   { tau, parameters }: GoldenFile,

@@ -1,4 +1,4 @@
-// The numbers of the authors' published code, met by an engine: outputs, loss, every gradient and, for linear
+// Compares an executor with the numbers of the authors' published code: outputs, loss, every derivative and, for linear
 // outputs, the free-running forecast.
 
 import assert from "node:assert/strict";
@@ -7,7 +7,7 @@ import { assertWithin, type Difference, differenceOf, gradientDifference, inWord
 import { type GoldenCase, goldenNames, readGolden } from "./golden-case.ts";
 import type { Subject } from "./subject.ts";
 
-/** Half a unit of the last of twelve decimals that the files hold. */
+/** Half a unit of the last of the files' twelve decimals. */
 const rounding = 5e-13;
 
 export function goldenSuite(
@@ -15,14 +15,14 @@ export function goldenSuite(
   makeSubject: () => Subject | Promise<Subject>,
   tolerance: number,
 ): void {
-  describe(`${engine} meets the numbers of the authors' code`, () => {
+  describe(`${engine} equals the numbers of the authors' code`, () => {
     let subject: Subject;
     before(async () => {
       subject = await makeSubject();
     });
     after(() => subject.close());
     for (const name of goldenNames) {
-      test(`${name}: outputs, loss and every gradient`, (t) => {
+      test(`${name}: outputs, loss and every derivative`, (t) => {
         const { plan, weights, rows, expected } = readGolden(name);
         const { mean, deviation, loss, gradient } = subject.differentiate(plan, weights, rows);
         assert.equal(
@@ -51,7 +51,7 @@ function freeRunDifferences(
   subject: Subject,
   { plan, weights, rows, freeRunning }: GoldenCase,
 ): Difference[] {
-  assert.ok(freeRunning !== null, "the file of a linear form holds its free-running forecast");
+  assert.ok(freeRunning !== null, "the file of a linear form has its free-running forecast");
   return Array.from({ length: rows.count }, (_, row) => {
     const window = rows.windows.subarray(row * plan.windowSize, (row + 1) * plan.windowSize);
     const expected = freeRunning.filter((_, at) => at % rows.count === row);

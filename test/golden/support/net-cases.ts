@@ -1,16 +1,16 @@
-// The nets on which engines are compared: the paper's four forms, small and at the paper's size, and every option of
-// a spec that changes the arithmetic.
+// The nets on which executors are compared: the paper's four forms, small and of the paper's size, and every option of a
+// spec that changes the arithmetic.
 
-import type { CellSpec } from "../../../src/models/forecastnet/cells/cell-kinds.ts";
+import type { CellSpec } from "../../../src/models/forecastnet/cells.ts";
 import { type ForecastNetSpec, type Form, forms, specOf } from "../../../src/models/forecastnet/spec.ts";
 import { authorsConvCell } from "./golden-case.ts";
 
-export interface NetCase {
+interface NetCase {
   readonly name: string;
   readonly spec: ForecastNetSpec;
 }
 
-/** Sizes that fill no vector register evenly. */
+/** Sizes that are not multiples of a vector register. */
 const smallDense: CellSpec = { kind: "dense", units: [5, 3], activation: "relu" };
 const strided: CellSpec = {
   kind: "conv",
@@ -64,8 +64,12 @@ const variants: readonly NetCase[] = [
   {
     name: "the CRPS and a shortcut with many targets",
     spec: specOf("FN", 5, {
-      ...{ loss: "crps", shortcut: "linear", cell: smallDense, inputLength: 7 },
-      ...{ channels: 3, targets: [0, 2] },
+      loss: "crps",
+      shortcut: "linear",
+      cell: smallDense,
+      inputLength: 7,
+      channels: 3,
+      targets: [0, 2],
     }),
   },
   {
@@ -79,9 +83,9 @@ const variants: readonly NetCase[] = [
     spec: specOf("cFN2", 4, { overrides: { 1: smallDense, 3: strided }, shortcut: "linear" }),
   },
   {
-    // Windows come framed: what the spec says of framing must change nothing in an executor.
+    // Executors get framed windows: the framing of the spec must not change their results.
     name: "a spec with framing",
-    spec: specOf("FN", 4, { framing: { level: "season", scale: "deviation", season: 4 } }),
+    spec: specOf("FN", 4, { framing: { level: "mean", scale: "deviation" } }),
   },
 ];
 

@@ -1,4 +1,4 @@
-// Weights, rows and draws from a fixed seed, in single precision so that every engine starts from the same numbers.
+// Weights, rows and noise from a fixed seed, in single precision, so that every executor gets the same numbers.
 
 import type { Net } from "../../../src/engine/executor.ts";
 import type { TrainingSet } from "../../../src/models/forecastnet/framing.ts";
@@ -9,7 +9,7 @@ import { sharedPlan } from "../../../src/models/forecastnet/shared-plan.ts";
 import type { ForecastNetSpec } from "../../../src/models/forecastnet/spec.ts";
 import { createRandom } from "../../../src/runtime/random.ts";
 
-/** Weights of the size that training starts from, biases that are not zero. */
+/** Weights of the magnitude of initial weights, and biases other than zero. */
 export function seededNet(spec: ForecastNetSpec, seed: number): Net {
   const plan = sharedPlan(spec);
   const weights = new Float32Array(plan.weightCount);
@@ -25,7 +25,7 @@ export function seededNet(spec: ForecastNetSpec, seed: number): Net {
   return { plan, weights };
 }
 
-/** Windows and targets between 0 and 1, as the scaler leaves them. */
+/** Windows and targets between 0 and 1, like scaled values. */
 export function seededRows(plan: NetPlan, count: number, seed: number): TrainingSet {
   const { uniform } = createRandom(seed);
   return {

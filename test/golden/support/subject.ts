@@ -1,5 +1,5 @@
-// What the golden suite examines, in double precision on the outside: an executor behind its single-precision
-// contract, or the reference's own functions, which need not round.
+// What the golden suite tests, behind an interface in double precision: an executor, which works in single precision, or
+// the functions of the reference, which do not round.
 
 import type { Derivatives, NetExecutor } from "../../../src/engine/executor.ts";
 import {
@@ -7,7 +7,7 @@ import {
   type Numbers,
   type Rows,
   samplePaths,
-} from "../../../src/engine/reference/passes.ts";
+} from "../../../src/engine/reference/reference-executor.ts";
 import type { NetPlan } from "../../../src/models/forecastnet/plan.ts";
 
 export interface Subject {

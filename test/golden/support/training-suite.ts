@@ -1,5 +1,5 @@
-// Training sessions of an engine against the reference: the losses on the way, the weights in the end, both
-// validation criteria, resting and reset nets.
+// Compares training sessions of an executor with the reference: losses, final weights, both validation criteria, nets
+// that skip steps, and nets that are reset.
 
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
@@ -34,14 +34,14 @@ export function trainingSuite(engine: string, makeExecutor: MakeExecutor, tolera
             trainedLossDifference(spec, "loss", actual.step([rows], [adam]), expected.step([rows], [adam])),
           ),
           ...validationDifferences(spec, actual, expected),
-          travelDifference(spec, 1, actual.weights(0), expected.weights(0)),
+          changeDifference(spec, 1, actual.weights(0), expected.weights(0)),
         ]);
         t.diagnostic(inWords(assertWithin(tolerance, found)));
       });
     }
 
     for (const { name, spec } of shortcutCases) {
-      test(`${name}: shortcuts learn at their own rates and do not decay, all else does`, (t) => {
+      test(`${name}: shortcuts have their own learning rate and do not decay, unlike other weights`, (t) => {
         t.diagnostic(inWords(assertWithin(tolerance, ownRateDifferences(executor, oracle, spec))));
       });
     }
@@ -49,7 +49,7 @@ export function trainingSuite(engine: string, makeExecutor: MakeExecutor, tolera
     const spec = specOf("FN", 4);
     const three = [1, 2, 3].map((seed) => sessionTask(spec, seed));
 
-    test("many nets learn side by side, each from its own rows at its own rate, and one may rest", (t) => {
+    test("several nets train together, each from its own rows at its own rate, and one skips a step", (t) => {
       const rates = [1e-3, 1e-4, 1e-2].map((learningRate) => ({
         learningRate,
         weightDecay: 0,
@@ -58,7 +58,11 @@ export function trainingSuite(engine: string, makeExecutor: MakeExecutor, tolera
       const found = inBoth(executor, oracle, three, spec, (actual, expected) => {
         const rows = [batches[0], null, batches[2]];
         const [losses, expectedLosses] = [actual.step(rows, rates), expected.step(rows, rates)];
-        assert.deepEqual(actual.weights(1), three[1].weights, "the net that rested has not moved");
+        assert.deepEqual(
+          actual.weights(1),
+          three[1].weights,
+          "the net that skipped the step has not changed",
+        );
         const more = [batches[3], batches[1], null];
         const [next, expectedNext] = [actual.step(more, rates), expected.step(more, rates)];
         return [
@@ -70,14 +74,14 @@ export function trainingSuite(engine: string, makeExecutor: MakeExecutor, tolera
           ),
           ...validationDifferences(spec, actual, expected),
           ...[0, 1, 2].map((net) =>
-            travelDifference(spec, net + 1, actual.weights(net), expected.weights(net)),
+            changeDifference(spec, net + 1, actual.weights(net), expected.weights(net)),
           ),
         ];
       });
       t.diagnostic(inWords(assertWithin(tolerance, found)));
     });
 
-    test("a reset net forgets its moments: the same steps lead to the same weights", () => {
+    test("a reset net has no moments: the same steps lead to the same weights", () => {
       const session = executor.train(sharedPlan(spec), three);
       const walk = () => {
         for (const rows of batches) session.step([null, rows, null], [adam, adam, adam]);
@@ -91,7 +95,7 @@ export function trainingSuite(engine: string, makeExecutor: MakeExecutor, tolera
       session.close();
     });
 
-    test("weights are handed out as a copy", () => {
+    test("weights are returned as a copy", () => {
       const session = executor.train(sharedPlan(spec), three);
       session.weights(0).fill(7);
       assert.deepEqual(session.weights(0), three[0].weights);
@@ -102,7 +106,7 @@ export function trainingSuite(engine: string, makeExecutor: MakeExecutor, tolera
 
 const shortcutCases = netCases.filter(({ spec }) => spec.shortcut === "linear" && spec.horizon <= 6);
 
-/** Three nets side by side whose shortcuts learn as all else does, at a tenth of the rate, and not at all. */
+/** Three nets whose shortcuts learn at the full rate, at a tenth of it, and not at all. */
 function ownRateDifferences(
   executor: NetExecutor,
   oracle: NetExecutor,
@@ -111,7 +115,7 @@ function ownRateDifferences(
   const rates = [1, 0.1, 0];
   const options = rates.map((shortcutRate) => ({ learningRate: 1e-2, weightDecay: 0.3, shortcutRate }));
   const tasks = rates.map((_, net) => sessionTask(spec, net + 1));
-  const shortcuts = placesOfShortcuts(spec);
+  const shortcuts = indicesOfShortcuts(spec);
   return inBoth(executor, oracle, tasks, spec, (actual, expected) => [
     ...batches.map((rows) => {
       const same = rates.map(() => rows);
@@ -119,17 +123,21 @@ function ownRateDifferences(
     }),
     ...rates.flatMap((rate, net) => {
       const [weights, expectedWeights] = [actual.weights(net), expected.weights(net)];
-      const travel = (places?: readonly number[]) =>
-        travelDifference(spec, net + 1, weights, expectedWeights, places);
-      if (rate > 0) return [travel(), travel(shortcuts)];
-      const rested = (from: Float32Array) => shortcuts.map((place) => from[place]);
-      assert.deepEqual(rested(weights), rested(tasks[net].weights), "shortcuts without a rate stay");
-      return [travel()];
+      const difference = (indices?: readonly number[]) =>
+        changeDifference(spec, net + 1, weights, expectedWeights, indices);
+      if (rate > 0) return [difference(), difference(shortcuts)];
+      const valuesOf = (from: Float32Array) => shortcuts.map((index) => from[index]);
+      assert.deepEqual(
+        valuesOf(weights),
+        valuesOf(tasks[net].weights),
+        "shortcuts with a rate of 0 do not change",
+      );
+      return [difference()];
     }),
   ]);
 }
 
-function placesOfShortcuts(spec: ForecastNetSpec): readonly number[] {
+function indicesOfShortcuts(spec: ForecastNetSpec): readonly number[] {
   return shortcutsOf(sharedPlan(spec)).flatMap(({ from, to }) =>
     Array.from({ length: to - from }, (_, i) => from + i),
   );
@@ -170,23 +178,23 @@ function validationDifferences(
 }
 
 /**
- * How far apart the ways are that the weights went, as root mean squares. Not weight by weight: Adam takes a full
- * step along a gradient of any size, so one that is nearly zero decides the way of its weight by its last digits.
- * A weight is rounded to 6e-8 of itself, which is up to 1e-4 of a way of 1e-3: so the way counts with a tenth.
+ * The difference between the changes of the weights, as root mean squares. Not weight by weight: Adam takes a full step
+ * for a gradient of any size, so the last digits of a gradient near zero decide the direction of its weight. Weights
+ * are rounded to 6e-8 of themselves, up to 1e-4 of a change of 1e-3, so the difference counts a tenth.
  */
-function travelDifference(
+function changeDifference(
   spec: ForecastNetSpec,
   seed: number,
   actual: Float32Array,
   expected: Float32Array,
-  places: Iterable<number> = expected.keys(),
+  indices: Iterable<number> = expected.keys(),
 ): Difference {
   const { weights: start } = seededNet(spec, seed);
   let apart = 0;
-  let way = 0;
-  for (const i of places) {
+  let change = 0;
+  for (const i of indices) {
     apart += (actual[i] - expected[i]) ** 2;
-    way += (expected[i] - start[i]) ** 2;
+    change += (expected[i] - start[i]) ** 2;
   }
-  return { size: 0.1 * Math.sqrt(apart / way), where: "way of the weights" };
+  return { size: 0.1 * Math.sqrt(apart / change), where: "change of the weights" };
 }

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { chooseEngine, type EngineSettings, type EngineSources } from "../../../src/engine/choose-engine.ts";
-import type { Engine } from "../../../src/engine/engine.ts";
 import type { ThreadedEngineOptions } from "../../../src/engine/threads/threaded-engine.ts";
+import type { Engine } from "../../../src/models/forecastnet/engine.ts";
 import { silentLogger } from "../../../src/runtime/logging.ts";
 import { openIdleEngine } from "../../pipeline/support/idle-engine.ts";
 
@@ -10,7 +10,7 @@ type Native = ReturnType<EngineSources["findNative"]>;
 const noNative: Native = { present: false, reason: "not set up: run the setup", variant: null };
 const nativeOf = (variant: Native["variant"]): Native => ({ present: true, reason: "set up", variant });
 
-/** What was opened, closed and logged while choosing on a machine where TensorFlow finds `device`. */
+/** What `chooseEngine` opened, closed and logged on a machine where TensorFlow finds `device`. */
 async function choose(
   settings: Partial<EngineSettings>,
   native: Native,
@@ -23,7 +23,9 @@ async function choose(
     opened.push(`${setup.kind} ${threads}${memory}`);
     if (setup.kind === "tensorflow" && device instanceof Error) throw device;
     const description = {
-      ...{ name: setup.kind, threads, detail: `${setup.kind} it is` },
+      name: setup.kind,
+      threads,
+      detail: `the ${setup.kind} executor`,
       device: setup.kind === "tensorflow" ? String(device) : "cpu",
     };
     return { ...(await openIdleEngine()), description, close: async () => void opened.push("closed") };
@@ -37,26 +39,29 @@ async function choose(
   return { opened, lines, engine };
 }
 
-test("auto takes simd where native TensorFlow is not set up, and loads nothing to find out", async () => {
+test("auto chooses simd if native TensorFlow is not set up, without loading it", async () => {
   const { opened, lines } = await choose({}, noNative);
   assert.deepEqual(opened, ["simd 3"]);
   assert.deepEqual(lines, [
     {
       message: "engine chosen",
-      ...{ engine: "simd", device: "cpu", threads: 3, detail: "simd it is" },
+      engine: "simd",
+      device: "cpu",
+      threads: 3,
+      detail: "the simd executor",
       why: "no GPU for TensorFlow: not set up: run the setup",
     },
   ]);
 });
 
-test("auto takes simd where TensorFlow is set up for the processor, and loads nothing to find out", async () => {
+test("auto chooses simd if TensorFlow is set up for the CPU, without loading it", async () => {
   const { opened, lines } = await choose({}, nativeOf("cpu"), "gpu");
   assert.deepEqual(opened, ["simd 3"]);
   assert.equal(lines[0].why, "TensorFlow is set up for the cpu");
 });
 
 for (const variant of ["gpu", "unknown"] as const) {
-  test(`auto takes TensorFlow where it sees a GPU, set up as ${variant}`, async () => {
+  test(`auto chooses TensorFlow if it sees a GPU, set up as ${variant}`, async () => {
     const { opened, lines, engine } = await choose({}, nativeOf(variant), "gpu");
     assert.deepEqual(opened, ["tensorflow 1 256 MiB"]);
     assert.equal(engine.description.name, "tensorflow");
@@ -64,28 +69,28 @@ for (const variant of ["gpu", "unknown"] as const) {
   });
 }
 
-test("auto gives TensorFlow back where it sees no GPU", async () => {
+test("auto closes TensorFlow and chooses simd if it sees no GPU", async () => {
   const { opened, lines } = await choose({}, nativeOf("gpu"), "cpu");
   assert.deepEqual(opened, ["tensorflow 1 256 MiB", "closed", "simd 3"]);
   assert.deepEqual(
     [lines.length, lines[0].engine, lines[0].why],
-    [1, "simd", "TensorFlow sees no GPU: tensorflow it is"],
+    [1, "simd", "TensorFlow sees no GPU: the tensorflow executor"],
   );
 });
 
-test("auto does without a TensorFlow that breaks, and says what broke", async () => {
+test("auto chooses simd if TensorFlow fails, and logs the failure", async () => {
   const { opened, lines } = await choose({}, nativeOf("gpu"), new Error("no such library"));
   assert.deepEqual(opened, ["tensorflow 1 256 MiB", "simd 3"]);
   assert.equal(lines[0].why, "TensorFlow cannot be used: no such library");
 });
 
-test("an engine that is asked for is taken without looking at the machine", async () => {
+test("an engine that the configuration names is opened whatever the hardware", async () => {
   const simd = await choose({ kind: "simd", threads: 0 }, nativeOf("gpu"), "gpu");
   assert.deepEqual(simd.opened, ["simd 0"]);
-  assert.equal(simd.lines[0].why, "engine.kind asks for it");
+  assert.equal(simd.lines[0].why, "engine.kind names it");
   assert.deepEqual((await choose({ kind: "tensorflow" }, noNative)).opened, ["tensorflow 1 256 MiB"]);
 });
 
-test("an engine that is asked for and cannot be had is no engine", async () => {
+test("an engine that the configuration names and that fails is not replaced", async () => {
   await assert.rejects(choose({ kind: "tensorflow" }, nativeOf("gpu"), new Error("broken")), /broken/);
 });

@@ -1,15 +1,13 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { driveFit } from "../../../src/engine/drive-fit.ts";
-import type { FitTask } from "../../../src/engine/engine.ts";
-import { fitNets } from "../../../src/engine/fit.ts";
+import type { FitTask } from "../../../src/models/forecastnet/engine.ts";
 import type { TrainingSet } from "../../../src/models/forecastnet/framing.ts";
 import { ForecastnetError } from "../../../src/runtime/errors.ts";
 import { scripted } from "./support/scripted-session.ts";
 import { fit, fitted, gaussian, options, scriptedTask, taskOf, training } from "./support/sine-task.ts";
 
 describe("the search for a learning rate", () => {
-  test("tries each from the same start and goes on with the one that validated best", () => {
+  test("tries each from the same start and continues with the one of the lowest validation loss", () => {
     const { executor, sessions } = scripted({
       validation: (steps, rate) => (rate === 0.1 ? 10 - steps : rate === 0.2 ? 10 - 2 * steps : 10),
     });
@@ -20,7 +18,7 @@ describe("the search for a learning rate", () => {
       session.rates.map(([rate]) => rate),
       [0.1, 0.1, 0.2, 0.2, 0.3, 0.3, 0.2, 0.2],
     );
-    // The third reset puts back what the winner had reached in the search.
+    // The third reset restores the weights that the best rate had reached in the search.
     assert.deepEqual(
       session.resets.map(({ weights }) => weights[0]),
       [0, 0, 2],
@@ -29,7 +27,7 @@ describe("the search for a learning rate", () => {
     assert.deepEqual([learningRate, epoch, validationLoss, weights[0]], [0.2, 4, 2, 4]);
   });
 
-  test("shows every rate the same shuffles", () => {
+  test("gives every rate the same shuffles", () => {
     const { executor, sessions } = scripted({ validation: () => 1 });
     fit([scriptedTask({ learningRates: [0.1, 0.2], searchEpochs: 2, maxEpochs: 2 })], executor);
     const [a, b, c, d] = sessions[0].rows.map(([rows]) => rows);
@@ -37,7 +35,7 @@ describe("the search for a learning rate", () => {
     assert.notDeepEqual(a, b);
   });
 
-  test("prefers a rate that holds to one that was ahead and failed", () => {
+  test("prefers a rate that did not fail to one that was better before it failed", () => {
     const { executor } = scripted({
       validation: (steps, rate) => (rate === 0.5 ? (steps === 1 ? 1 : Number.NaN) : 10 - steps),
     });
@@ -46,7 +44,7 @@ describe("the search for a learning rate", () => {
     assert.deepEqual([learningRate, epoch], [0.1, 5]);
   });
 
-  test("names every failure when all rates fail", () => {
+  test("reports every failure when all rates fail", () => {
     const { executor } = scripted({ validation: (steps) => (steps === 0 ? 1 : Number.NaN) });
     const [result] = fit([scriptedTask({ learningRates: [0.5, 0.1] })], executor).results;
     assert.equal(result.outcome, "diverged");
@@ -58,16 +56,16 @@ describe("the search for a learning rate", () => {
 });
 
 describe("training", () => {
-  test("keeps the best weights, not the last", () => {
+  test("returns the best weights, not the last", () => {
     const losses = [9, 8, 3, 7, 6, 5, 4];
     const { executor, sessions } = scripted({ validation: (steps) => losses[steps] ?? 99 });
     const { results } = fit([scriptedTask({ patience: 3 })], executor);
     const { epoch, weights, validationLoss } = fitted(results[0]);
     assert.deepEqual([epoch, weights[0], validationLoss], [2, 2, 3]);
-    assert.equal(sessions[0].stepsOf[0], 5, "ended when patience ran out");
+    assert.equal(sessions[0].stepsOf[0], 5, "training ended when patience was used up");
   });
 
-  test("that improves nothing gives back its start", () => {
+  test("without an improvement returns its initial weights", () => {
     const { executor } = scripted({ validation: (steps) => 1 + steps });
     const { epoch, weights, validationLoss } = fitted(
       fit([scriptedTask({ patience: 2 })], executor).results[0],
@@ -75,7 +73,7 @@ describe("training", () => {
     assert.deepEqual([epoch, weights[0], validationLoss], [0, 0, 1]);
   });
 
-  test("that ends in NaN after it improved keeps what it had", () => {
+  test("that ends in NaN returns the best weights before", () => {
     const { executor, sessions } = scripted({
       validation: (steps) => 9 - steps,
       training: (steps) => (steps === 4 ? Number.NaN : 1),
@@ -85,14 +83,14 @@ describe("training", () => {
     assert.equal(sessions[0].stepsOf[0], 4);
   });
 
-  test("does not begin from weights that have no loss", () => {
+  test("does not start from weights whose loss is not a number", () => {
     const { executor, sessions } = scripted({ validation: () => Number.NaN });
     const [result] = fit([scriptedTask()], executor).results;
     assert.equal(result.outcome, "diverged");
     assert.equal(sessions[0].stepsOf[0], 0);
   });
 
-  test("meets every row once an epoch, the last batch being shorter", () => {
+  test("uses every row once per epoch, with a shorter last batch", () => {
     const { executor, sessions } = scripted({ validation: (steps) => 9 - steps });
     fit([scriptedTask({ batchSize: 32, maxEpochs: 1 })], executor);
     const batches = sessions[0].rows.map(([rows]) => [...(rows ?? [])]);
@@ -106,11 +104,11 @@ describe("training", () => {
     );
   });
 
-  test("of nets with fewer batches or an earlier end lets them rest", () => {
+  test("lets nets with fewer batches or an earlier end skip steps", () => {
     const { executor, sessions } = scripted({ validation: (steps) => 9 - steps });
     fit([scriptedTask({ batchSize: 50, maxEpochs: 2 }), scriptedTask({ maxEpochs: 1 })], executor);
-    const resting = sessions[0].rows.map((rows) => rows.map((indices) => indices === null));
-    assert.deepEqual(resting, [
+    const skipping = sessions[0].rows.map((rows) => rows.map((indices) => indices === null));
+    assert.deepEqual(skipping, [
       [false, false],
       [false, true],
       [false, true],
@@ -128,7 +126,7 @@ describe("training", () => {
     ]);
   });
 
-  test("of nothing gives nothing", () => {
+  test("of no tasks has no results", () => {
     assert.deepEqual(fit([]).results, []);
   });
 
@@ -137,7 +135,7 @@ describe("training", () => {
     [
       "an empty training set",
       { training: empty },
-      /task 1: the training set has no rows; .* 6 \+ 3 unbroken steps/,
+      /task 1: the training set has no rows; .* 6 \+ 3 steps without a gap/,
     ],
     ["an empty validation set", { validation: empty }, /task 1: the validation set has no rows/],
     [
@@ -145,14 +143,10 @@ describe("training", () => {
       { training: { ...training, count: 3 } },
       /task 1: the training set has \d+ and \d+ num/,
     ],
-    [
-      "weights of another net",
-      { start: new Float32Array(3) },
-      /task 1: start has 3 weights; expected are \d+/,
-    ],
-    ["another spec", { spec: gaussian }, /task 1: spec differs from that of task 0/],
-    ["no learning rate", { options: { ...options, learningRates: [] } }, /task 1: learningRates are \[\]/],
-    ["no batch", { options: { ...options, batchSize: 0 } }, /task 1: batchSize is 0; expected is 1 or more/],
+    ["weights of another net", { start: new Float32Array(3) }, /task 1: start has 3 weights; expected \d+/],
+    ["another spec", { spec: gaussian }, /task 1: its spec differs from that of task 0/],
+    ["no learning rate", { options: { ...options, learningRates: [] } }, /task 1: learningRates is \[\]/],
+    ["no batch", { options: { ...options, batchSize: 0 } }, /task 1: batchSize is 0; expected 1 or more/],
   ];
   for (const [what, change, expected] of refusals) {
     test(`refuses ${what} and names the task`, () => {
@@ -162,47 +156,4 @@ describe("training", () => {
       );
     });
   }
-});
-
-describe("the driver", () => {
-  test("lets other work through between steps", async () => {
-    const { executor } = scripted({ validation: (steps) => 99 - steps });
-    let turns = 0;
-    const other = setInterval(() => turns++, 0);
-    await driveFit(fitNets(executor, [scriptedTask({ maxEpochs: 2000 })]));
-    clearInterval(other);
-    assert.ok(turns > 0);
-  });
-
-  test("ends a cancelled training between two steps, keeps what was done, and closes the session", async () => {
-    const { executor, sessions } = scripted({ validation: (steps) => 99 - steps });
-    const abort = new AbortController();
-    const tasks = [scriptedTask({ maxEpochs: 50 }), scriptedTask({ maxEpochs: 1 })];
-    const results = await driveFit(fitNets(executor, tasks), {
-      signal: abort.signal,
-      onProgress: ({ epoch }) => epoch === 3 && abort.abort(),
-    });
-    assert.deepEqual(
-      results.map(({ outcome }) => outcome),
-      ["cancelled", "fitted"],
-    );
-    assert.equal(sessions[0].stepsOf[0], 3);
-    assert.equal(sessions[0].closed, 1);
-  });
-
-  test("that was cancelled beforehand trains nothing", async () => {
-    const { executor, sessions } = scripted({ validation: () => 1 });
-    const results = await driveFit(fitNets(executor, [scriptedTask()]), { signal: AbortSignal.abort() });
-    assert.deepEqual(results, [{ outcome: "cancelled" }]);
-    assert.equal(sessions.length, 0);
-  });
-
-  test("closes the session when an observer throws", async () => {
-    const { executor, sessions } = scripted({ validation: () => 1 });
-    const onProgress = () => {
-      throw new Error("observer");
-    };
-    await assert.rejects(driveFit(fitNets(executor, [scriptedTask()]), { onProgress }), /observer/);
-    assert.equal(sessions[0].closed, 1);
-  });
 });

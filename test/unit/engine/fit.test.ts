@@ -18,20 +18,20 @@ describe("a small net", () => {
     });
   }
 
-  test("ends the same from the same seed, and otherwise from another", () => {
+  test("ends with the same weights from the same seed, and with others from another seed", () => {
     const [a, b, c] = [1, 1, 2].map((seed) => fitted(fit([taskOf({ seed, maxEpochs: 4 })]).results[0]));
     assert.deepEqual(a, b);
     assert.notDeepEqual(a.weights, c.weights);
   });
 
-  test("does not touch the weights it started from", () => {
+  test("leaves its initial weights unchanged", () => {
     const task = taskOf({ maxEpochs: 2 });
     const before = Float32Array.from(task.start);
     fit([task]);
     assert.deepEqual(task.start, before);
   });
 
-  test("goes on from where a former training ended", () => {
+  test("continues from the weights of an earlier training", () => {
     const cold = fitted(fit([taskOf({ maxEpochs: 15 })]).results[0]);
     const task = { ...taskOf({ maxEpochs: 3, learningRates: [1e-3] }), start: cold.weights };
     const warm = fitted(fit([task]).results[0]);
@@ -41,7 +41,7 @@ describe("a small net", () => {
   });
 
   for (const spec of [linear, gaussian]) {
-    test(`diverges at an absurd learning rate and says so: ${spec.output}`, () => {
+    test(`with ${spec.output} output reports divergence at an absurd learning rate`, () => {
       const [result] = fit([taskOf({ learningRates: [1e6], maxEpochs: 5 }, spec)]).results;
       assert.equal(result.outcome, "diverged");
       assert.match(
@@ -51,12 +51,12 @@ describe("a small net", () => {
     });
   }
 
-  test("is saved by a sound rate among absurd ones", () => {
+  test("is fitted if one of several learning rates is reasonable", () => {
     const { results } = fit([taskOf({ learningRates: [1e6, 1e-2], maxEpochs: 5 })]);
     assert.equal(fitted(results[0]).learningRate, 1e-2);
   });
 
-  test("in company ends as it would alone", () => {
+  test("trained with others ends as it would alone", () => {
     const other = {
       ...training,
       count: 20,
@@ -76,7 +76,7 @@ describe("a small net", () => {
 });
 
 describe("the learning rate", () => {
-  /** Of every step of an only task, as a part of the rate that was asked for; `batches` steps an epoch. */
+  /** The rate of every step of a single task, relative to the configured rate; `batches` steps per epoch. */
   function factorsOf(changes: Parameters<typeof scriptedTask>[0], batches = 1): number[] {
     const { executor, sessions } = scripted({ validation: (steps) => -steps });
     const batchSize = Math.ceil(training.count / batches);
@@ -84,11 +84,11 @@ describe("the learning rate", () => {
     return sessions[0].rates.map(([rate]) => rate / 0.5);
   }
 
-  test("stays as it is unless told otherwise", () => {
+  test("is constant by default", () => {
     assert.deepEqual(factorsOf({ maxEpochs: 30 }), new Array(30).fill(1));
   });
 
-  test("on a cosine rises over twenty steps, then falls to zero by the last", () => {
+  test("on a cosine schedule rises over twenty steps, then falls to zero by the last", () => {
     const factors = factorsOf({ maxEpochs: 50, schedule: "cosine" }, 4);
     assert.equal(factors.length, 200);
     const peak = factors.indexOf(Math.max(...factors));
@@ -96,17 +96,17 @@ describe("the learning rate", () => {
     assert.ok(factors.every((factor, i) => i === 0 || factor > factors[i - 1] === i <= peak));
     assert.ok(Math.abs(factors[0] - 1 / 20) < 1e-12);
     assert.ok(factors[peak] > 0.97 && factors[peak] <= 1);
-    assert.ok(Math.abs(factors[100] - 0.5) < 1e-12, "half of it is left in the middle");
+    assert.ok(Math.abs(factors[100] - 0.5) < 1e-12, "half of the rate in the middle");
     assert.ok(factors[199] > 0 && factors[199] < 1e-3);
   });
 
-  test("on a cosine falls by steps, not by epochs", () => {
+  test("on a cosine schedule depends on steps, not on epochs", () => {
     const coarse = factorsOf({ maxEpochs: 80, schedule: "cosine" }, 1);
     const fine = factorsOf({ maxEpochs: 20, schedule: "cosine" }, 4);
     assert.deepEqual(fine, coarse);
   });
 
-  test("on a cosine begins anew for each rate that is tried", () => {
+  test("on a cosine schedule starts again for each rate that is tried", () => {
     const changes = {
       maxEpochs: 40,
       searchEpochs: 2,
@@ -117,11 +117,11 @@ describe("the learning rate", () => {
     const alone = factorsOf({ maxEpochs: 40, schedule: "cosine" });
     assert.deepEqual(factors.slice(0, 2), alone.slice(0, 2));
     assert.deepEqual(factors.slice(2, 4), alone.slice(0, 2));
-    assert.deepEqual(factors.slice(4), alone.slice(2), "the winner goes on from where it was");
+    assert.deepEqual(factors.slice(4), alone.slice(2), "the best rate continues from where its search ended");
   });
 });
 
-test("a net learns a sine by the CRPS, on a cosine, with a shortcut at its own rate", () => {
+test("a net learns a sine with the CRPS, a cosine schedule and a shortcut at its own rate", () => {
   const spec = { ...gaussian, loss: "crps", shortcut: "linear" } as const;
   const task = taskOf({ maxEpochs: 40, schedule: "cosine", shortcutRate: 0.1, weightDecay: 0.01 }, spec);
   const { validationLoss } = fitted(fit([task]).results[0]);

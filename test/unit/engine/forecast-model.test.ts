@@ -3,13 +3,16 @@ import { describe, test } from "node:test";
 import type { NetExecutor } from "../../../src/engine/executor.ts";
 import { forecastModels } from "../../../src/engine/forecast-model.ts";
 import { createReferenceExecutor } from "../../../src/engine/reference/reference-executor.ts";
+import type { ForecastNetModel } from "../../../src/models/forecastnet/model.ts";
 import { normalCdf } from "../../../src/models/forecastnet/normal-table.ts";
 import { type Framing, specOf } from "../../../src/models/forecastnet/spec.ts";
+import { ForecastnetError } from "../../../src/runtime/errors.ts";
 import {
   assertClose,
   cell,
   executorOf,
   forecast,
+  isDistribution,
   memberOf,
   modelOf,
   options,
@@ -19,9 +22,9 @@ import {
 } from "./support/still-net.ts";
 
 describe("a forecast", () => {
-  test("comes back in raw units", () => {
+  test("is in raw units", () => {
     const executor = executorOf(({ step }) => step / 10, 0.2);
-    const { mean, standardDeviation, quantiles, paths } = forecast(modelOf([memberOf(spec)]), {}, executor);
+    const { mean, standardDeviation, quantiles } = forecast(modelOf([memberOf(spec)]), {}, executor);
     assertClose(mean, [10, 10.5, 11]);
     assertClose(standardDeviation, [1, 1, 1]);
     assertClose(
@@ -29,11 +32,10 @@ describe("a forecast", () => {
       [10, 10.5, 11].map((value) => value - 1.2815515655),
     );
     assertClose(quantiles[1], [10, 10.5, 11]);
-    assert.equal(paths, null);
   });
 
-  test("undoes the framing of its window", () => {
-    const framing: Framing = { level: "last", scale: "deviation", season: 2 };
+  test("reverses the framing of its window", () => {
+    const framing: Framing = { level: "last", scale: "deviation" };
     const deviation = Math.sqrt((1.75 ** 2 + 0.25 ** 2 + 0.75 ** 2 + 2.25 ** 2) / 4);
     const { mean, standardDeviation } = forecast(
       modelOf([memberOf({ ...spec, framing })]),
@@ -42,19 +44,19 @@ describe("a forecast", () => {
     );
     assertClose(
       mean,
-      [11, 14, 11].map((value) => value + deviation),
+      [14, 14, 14].map((value) => value + deviation),
     );
     assertClose(standardDeviation, [deviation, deviation, deviation]);
   });
 
-  test("of several targets keeps them apart, each with its steps in order", () => {
+  test("of several targets has the steps of each target in order", () => {
     const two = specOf("FN", 2, { cell, inputLength: 2, channels: 2, targets: [0, 1] });
     const model = modelOf([memberOf(two)], { scaler: { offset: [0, 100], scale: [1, 10] } });
     const executor = executorOf(({ step, target }) => step + 5 * target);
     assertClose(forecast(model, {}, executor).mean, [0, 1, 150, 160]);
   });
 
-  test("is the same every time, and for every task of a batch alike", () => {
+  test("is the same every time and at every position of a batch", () => {
     const executor = createReferenceExecutor();
     const model = modelOf([memberOf(spec)]);
     const other = { model, window: Float64Array.of(1, 2, 3, 4) };
@@ -63,37 +65,32 @@ describe("a forecast", () => {
     assert.deepEqual(forecastModels(executor, [{ model, window }], options), [first]);
   });
 
-  test("of a real net has the moments of its own paths", () => {
-    const model = modelOf([memberOf(spec)]);
-    const drawn = forecast(model, { paths: 200, keepPaths: true }, createReferenceExecutor());
-    assert.ok(drawn.paths !== null);
-    for (let h = 0; h < 3; h++) {
-      const paths = [...drawn.paths.subarray(h * 200, (h + 1) * 200)];
-      const mean = paths.reduce((sum, value) => sum + value, 0) / 200;
-      const deviation = Math.sqrt(paths.reduce((sum, value) => sum + (value - mean) ** 2, 0) / 200);
-      const below = paths.filter((value) => value < drawn.quantiles[0][h]).length / 200;
-      assert.ok(Math.abs(mean - drawn.mean[h]) < 0.05 * drawn.standardDeviation[h], `mean ${h}`);
-      assert.ok(Math.abs(deviation / drawn.standardDeviation[h] - 1) < 0.05, `deviation ${h}`);
-      assert.ok(Math.abs(below - 0.1) <= 0.03, `share below the tenth: ${below}`);
-    }
-  });
-
-  test("has the paths that were fed from cell to cell", () => {
-    let noise = new Float32Array();
-    const executor = executorOf(({ step }) => step, 0.5);
+  test("of a real net has the moments of the paths that its executor sampled", () => {
+    const executor = createReferenceExecutor();
+    let sampled: readonly number[] = [];
     const spying: NetExecutor = {
       ...executor,
       sample: (tasks) => {
-        noise = Float32Array.from(tasks[0].noise?.values ?? []);
-        return executor.sample(tasks);
+        const [{ mean, deviation }] = executor.sample(tasks);
+        const z = tasks[0].noise?.values ?? [];
+        sampled = Array.from(mean, (μ, i) => 10 + 5 * (μ + (deviation?.[i] ?? 0) * z[i]));
+        return [{ mean, deviation }];
       },
     };
-    const { paths } = forecast(modelOf([memberOf(spec)]), { keepPaths: true }, spying);
-    assertClose(
-      paths ?? [],
-      [...noise].map((z, i) => 10 + 5 * (Math.floor(i / 40) + 0.5 * z)),
-      1e-5,
+    const { mean, standardDeviation, quantiles } = forecast(
+      modelOf([memberOf(spec)]),
+      { paths: 200 },
+      spying,
     );
+    for (let h = 0; h < 3; h++) {
+      const paths = sampled.slice(h * 200, (h + 1) * 200);
+      const centre = paths.reduce((sum, value) => sum + value, 0) / 200;
+      const deviation = Math.sqrt(paths.reduce((sum, value) => sum + (value - centre) ** 2, 0) / 200);
+      const below = paths.filter((value) => value < quantiles[0][h]).length / 200;
+      assert.ok(Math.abs(centre - mean[h]) < 0.05 * standardDeviation[h], `mean ${h}`);
+      assert.ok(Math.abs(deviation / standardDeviation[h] - 1) < 0.05, `deviation ${h}`);
+      assert.ok(Math.abs(below - 0.1) <= 0.03, `share below the tenth: ${below}`);
+    }
   });
 
   test("is widened around its mean by the model's spread", () => {
@@ -101,7 +98,7 @@ describe("a forecast", () => {
     const [plain, wide] = [null, Float32Array.of(1, 2, 0.5)].map((spread) =>
       forecast(
         { ...model, spread },
-        { keepPaths: true },
+        {},
         executorOf(({ path }) => path % 2),
       ),
     );
@@ -112,8 +109,6 @@ describe("a forecast", () => {
       plain.quantiles.forEach((values, l) => {
         assertClose([wide.quantiles[l][h]], [around(values[h])]);
       });
-      const row = (paths: Float64Array | null) => [...(paths ?? []).slice(h * 40, (h + 1) * 40)];
-      assertClose(row(wide.paths), row(plain.paths).map(around));
     });
   });
 });
@@ -124,7 +119,7 @@ describe("a linear member", () => {
   const residuals = Float32Array.from([...errors, ...errors.map((e) => 3 * e)]);
   const model = modelOf([memberOf(linear, { residuals })]);
 
-  test("is as wide as its held-out errors, step by step", () => {
+  test("is as wide as its held-out errors at each step", () => {
     const { mean, standardDeviation, quantiles } = forecast(
       model,
       { paths: 100 },
@@ -137,7 +132,7 @@ describe("a linear member", () => {
     assert.ok(Math.abs(quantiles[0][0] - (15 - 4)) < 0.15, `${quantiles[0][0]}`);
   });
 
-  test("with fewer errors than paths is smooth between them", () => {
+  test("with fewer errors than paths interpolates between them", () => {
     const few = modelOf([memberOf(linear, { residuals: Float32Array.of(-1, 0, 1, -1, 0, 1) })]);
     const levels = Array.from({ length: 19 }, (_, i) => (i + 1) / 20);
     const { quantiles } = forecast(few, { paths: 60, levels }, still);
@@ -145,23 +140,11 @@ describe("a linear member", () => {
     for (let l = 1; l < found.length; l++) assert.ok(found[l] > found[l - 1], `level ${levels[l]}`);
   });
 
-  test("with errors that are all zero is a point", () => {
+  test("whose errors are all zero is a point forecast", () => {
     const sure = modelOf([memberOf(linear, { residuals: new Float32Array(10) })]);
     const { standardDeviation, quantiles } = forecast(sure, {}, still);
     assert.deepEqual([...standardDeviation], [0, 0]);
     assertClose(quantiles[2], [10, 10]);
-  });
-
-  test("has paths of its point and its errors, each slice of probability once", () => {
-    const { paths, mean } = forecast(model, { paths: 50, keepPaths: true }, still);
-    const first = [...(paths ?? [])].slice(0, 50);
-    assert.equal(new Set(first).size, 50);
-    assert.ok(Math.abs(first.reduce((sum, value) => sum + value, 0) / 50 - mean[0]) < 1e-6);
-    assert.ok(Math.max(...first) > 14.8 && Math.max(...first) <= 15);
-    assert.notDeepEqual(
-      [...first].sort((a, b) => a - b),
-      first,
-    );
   });
 });
 
@@ -169,14 +152,14 @@ describe("an ensemble", () => {
   const linear = specOf("FN2", 3, { cell, inputLength: 2 });
   const zero = new Float32Array(9);
   const two = modelOf([memberOf(spec, { share: 0.75 }), memberOf(linear, { share: 0.25, residuals: zero })]);
-  /** The Gaussian member says 0 ± 1, the linear one 3. */
+  /** The Gaussian member forecasts 0 ± 1, the linear member 3. */
   const executor: NetExecutor = {
     ...still,
     sample: (tasks) =>
       tasks.flatMap((task) => executorOf(() => (task.noise === null ? 3 : 0), 1).sample([task])),
   };
 
-  test("is one mixture of its members by their shares", () => {
+  test("is one mixture of its members in proportion to their shares", () => {
     const { mean, standardDeviation, quantiles } = forecast(two, { paths: 100, levels: [0.5] }, executor);
     const share = (mean[0] - 10) / 15;
     assert.ok(Math.abs(share - 0.25) < 1e-9, `${share}`);
@@ -186,7 +169,7 @@ describe("an ensemble", () => {
     assert.ok(Math.abs(below - 0.5) < 1e-6);
   });
 
-  test("gives every member a path, and all paths away", () => {
+  test("divides all paths among its members, at least one to each", () => {
     const counts: number[] = [];
     const counting: NetExecutor = {
       ...still,
@@ -207,7 +190,7 @@ describe("an ensemble", () => {
     }
   });
 
-  test("drives its members by different noise", () => {
+  test("gives its members different noise", () => {
     const seen: (string | undefined)[] = [];
     const spying: NetExecutor = {
       ...still,
@@ -219,4 +202,86 @@ describe("an ensemble", () => {
     forecast(modelOf([memberOf(spec, { share: 0.5 }), memberOf(spec, { share: 0.5 })]), {}, spying);
     assert.equal(new Set(seen).size, 2);
   });
+});
+
+describe("a model or window that does not fit", () => {
+  const model = modelOf([memberOf(spec)]);
+  const nan = Float64Array.of(1, Number.NaN, 2, 3);
+
+  test("fails its own task and no other", () => {
+    const tasks = [
+      { model, window },
+      { model, window: nan },
+      { model, window },
+    ];
+    const [first, second, third] = forecastModels(createReferenceExecutor(), tasks, options);
+    assert.ok(isDistribution(first));
+    assert.deepEqual(first, third);
+    assert.ok(second instanceof ForecastnetError);
+    assert.equal(second.code, "WINDOW_UNFIT");
+    assert.match(second.message, /^model pump@v3: window has NaN at step 1, channel 0/);
+  });
+
+  const linear = specOf("FN2", 3, { cell, inputLength: 4 });
+  const refusals: readonly (readonly [string, ForecastNetModel, RegExp])[] = [
+    [
+      "with weights of another net",
+      modelOf([memberOf(spec, { weights: new Float32Array(5) })]),
+      /weights are 5 numbers/,
+    ],
+    ["with a linear member without errors", modelOf([memberOf(linear)]), /residuals are missing/],
+    [
+      "with errors for other steps",
+      modelOf([memberOf(linear, { residuals: new Float32Array(4) })]),
+      /residuals are 4 numbers; expected a multiple of 3/,
+    ],
+    [
+      "with members of different horizons",
+      modelOf([memberOf(spec, { share: 0.5 }), memberOf(specOf("FN", 2, { cell }), { share: 0.5 })]),
+      /members differ in horizon/,
+    ],
+    [
+      "with a spread of other steps",
+      { ...model, spread: Float32Array.of(1) },
+      /spread has 1 numbers; expected 3/,
+    ],
+    [
+      "with more members than paths",
+      modelOf(Array.from({ length: 41 }, () => memberOf(spec, { share: 1 / 41 }))),
+      /paths is 40; expected 41 or more/,
+    ],
+  ];
+  for (const [what, unfit, expected] of refusals) {
+    test(`${what} is refused, and the error names the model`, () => {
+      const [answer] = forecastModels(still, [{ model: unfit, window }], options);
+      assert.ok(answer instanceof ForecastnetError);
+      assert.match(answer.message, expected);
+      assert.match(answer.message, /^model pump@v3: /);
+    });
+  }
+
+  test("never publishes a forecast that is not finite", () => {
+    const [answer] = forecastModels(
+      executorOf(() => Number.NaN),
+      [{ model, window }],
+      options,
+    );
+    assert.ok(answer instanceof ForecastnetError);
+    assert.match(answer.message, /model pump@v3: forecast has no finite value at step 1 of target 0/);
+  });
+});
+
+describe("a batch", () => {
+  const model = modelOf([memberOf(spec)]);
+  for (const [what, wrong] of [
+    ["without paths", { paths: 0 }],
+    ["with levels out of order", { levels: [0.5, 0.1] }],
+    ["with a level of 1", { levels: [0.5, 1] }],
+  ] as const) {
+    test(`${what} is refused before anything runs`, () => {
+      assert.throws(() => forecastModels(still, [{ model, window }], { ...options, ...wrong }), {
+        code: "CONFIG_INVALID",
+      });
+    });
+  }
 });

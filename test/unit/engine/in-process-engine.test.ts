@@ -1,58 +1,93 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
-import type { Engine, FitProgress } from "../../../src/engine/engine.ts";
+import { describe, test } from "node:test";
+import type { NetExecutor } from "../../../src/engine/executor.ts";
 import { createInProcessEngine } from "../../../src/engine/in-process-engine.ts";
 import { createReferenceExecutor } from "../../../src/engine/reference/reference-executor.ts";
-import { initialWeights } from "../../../src/models/forecastnet/initial-weights.ts";
-import { planNet } from "../../../src/models/forecastnet/plan.ts";
-import { fit, gaussian, linear, taskOf, training } from "./support/sine-task.ts";
+import type { Engine, FitProgress } from "../../../src/models/forecastnet/engine.ts";
+import { scripted } from "./support/scripted-session.ts";
+import { fit, gaussian, linear, scriptedTask, taskOf } from "./support/sine-task.ts";
 import { forecast, memberOf, modelOf, options, spec, window } from "./support/still-net.ts";
 
-function createEngine(): Engine {
+function engineOn(executor: NetExecutor = createReferenceExecutor()): Engine {
   const description = { name: "reference", device: "cpu", threads: 0, detail: "plain loops" } as const;
-  return createInProcessEngine(createReferenceExecutor(), description);
+  return createInProcessEngine(executor, description);
 }
 
-test("forecasts as the shared code does", async () => {
+test("an in-process engine forecasts as the shared code does", async () => {
   const model = modelOf([memberOf(spec)]);
-  const answers = await createEngine().forecast([{ model, window }], options);
+  const answers = await engineOn().forecast([{ model, window }], options);
   assert.deepEqual(answers, [forecast(model, {}, createReferenceExecutor())]);
 });
 
-test("trains nets of different specs in one call, and reports them by their place in it", async () => {
-  const tasks = [
-    taskOf({ maxEpochs: 1 }, gaussian),
-    taskOf({ maxEpochs: 2 }, linear),
-    taskOf({ maxEpochs: 1 }, { ...gaussian }, 5),
-  ];
-  const progress: FitProgress[] = [];
-  const results = await createEngine().fit(tasks, { onProgress: (one) => progress.push(one) });
-  tasks.forEach((task, i) => {
-    assert.deepEqual(results[i], fit([task]).results[0], `task ${i}`);
+describe("training in an in-process engine", () => {
+  test("accepts different specs in one call and reports progress by the index of the task", async () => {
+    const tasks = [
+      taskOf({ maxEpochs: 1 }, gaussian),
+      taskOf({ maxEpochs: 2 }, linear),
+      taskOf({ maxEpochs: 1 }, { ...gaussian }, 5),
+    ];
+    const progress: FitProgress[] = [];
+    const results = await engineOn().fit(tasks, { onProgress: (one) => progress.push(one) });
+    tasks.forEach((task, i) => {
+      assert.deepEqual(results[i], fit([task]).results[0], `task ${i}`);
+    });
+    assert.deepEqual(
+      progress.map(({ task, epoch }) => [task, epoch]),
+      [
+        [0, 1],
+        [2, 1],
+        [1, 1],
+        [1, 2],
+      ],
+    );
   });
-  assert.deepEqual(
-    progress.map(({ task, epoch }) => [task, epoch]),
-    [
-      [0, 1],
-      [2, 1],
-      [1, 1],
-      [1, 2],
-    ],
-  );
-});
 
-test("cancels every plan that has not ended", async () => {
-  const abort = new AbortController();
-  const tasks = [taskOf({ maxEpochs: 50 }, gaussian), taskOf({ maxEpochs: 50 }, linear)];
-  const results = await createEngine().fit(tasks, { signal: abort.signal, onProgress: () => abort.abort() });
-  assert.deepEqual(results, [{ outcome: "cancelled" }, { outcome: "cancelled" }]);
-});
+  test("cancels the nets of every plan that have not ended", async () => {
+    const abort = new AbortController();
+    const tasks = [taskOf({ maxEpochs: 50 }, gaussian), taskOf({ maxEpochs: 50 }, linear)];
+    const control = { signal: abort.signal, onProgress: () => abort.abort() };
+    const results = await engineOn().fit(tasks, control);
+    assert.deepEqual(results, [{ outcome: "cancelled" }, { outcome: "cancelled" }]);
+  });
 
-test("differentiates with the executor it was given", async () => {
-  const weights = initialWeights(planNet(linear), 1);
-  const found = await createEngine().differentiate(linear, weights, training);
-  assert.deepEqual(
-    found,
-    createReferenceExecutor().differentiate({ plan: planNet(linear), weights }, training),
-  );
+  test("yields to the event loop between steps", async () => {
+    const { executor } = scripted({ validation: (steps) => 99 - steps });
+    let turns = 0;
+    const other = setInterval(() => turns++, 0);
+    await engineOn(executor).fit([scriptedTask({ maxEpochs: 2000 })]);
+    clearInterval(other);
+    assert.ok(turns > 0, "a timer fired during the training");
+  });
+
+  test("ends between two steps when cancelled, keeps finished results, and closes the session", async () => {
+    const { executor, sessions } = scripted({ validation: (steps) => 99 - steps });
+    const abort = new AbortController();
+    const tasks = [scriptedTask({ maxEpochs: 50 }), scriptedTask({ maxEpochs: 1 })];
+    const results = await engineOn(executor).fit(tasks, {
+      signal: abort.signal,
+      onProgress: ({ epoch }) => epoch === 3 && abort.abort(),
+    });
+    assert.deepEqual(
+      results.map(({ outcome }) => outcome),
+      ["cancelled", "fitted"],
+    );
+    assert.equal(sessions[0].stepsOf[0], 3);
+    assert.equal(sessions[0].closed, 1);
+  });
+
+  test("that is cancelled before it starts opens no session", async () => {
+    const { executor, sessions } = scripted({ validation: () => 1 });
+    const results = await engineOn(executor).fit([scriptedTask()], { signal: AbortSignal.abort() });
+    assert.deepEqual(results, [{ outcome: "cancelled" }]);
+    assert.equal(sessions.length, 0);
+  });
+
+  test("closes the session when an observer throws", async () => {
+    const { executor, sessions } = scripted({ validation: () => 1 });
+    const onProgress = () => {
+      throw new Error("observer");
+    };
+    await assert.rejects(engineOn(executor).fit([scriptedTask()], { onProgress }), /observer/);
+    assert.equal(sessions[0].closed, 1);
+  });
 });

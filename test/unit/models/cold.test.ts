@@ -17,7 +17,14 @@ const SETTINGS: SeriesSettings = {
   gapPolicy: "linear",
   gapMax: 3,
   offsetMs: 0,
-  ...{ cohort: "", form: "auto", driftRatio: 1.5, driftBound: 0 },
+  ...{
+    cohort: "",
+    family: "forecastnet",
+    form: "auto",
+    driftRatio: 1.5,
+    driftBound: 0,
+    forgetAfter: "never",
+  },
 };
 
 function windowOf(rows: readonly (readonly number[])[], settings: SeriesSettings = SETTINGS): Window {
@@ -33,7 +40,8 @@ const column = (values: readonly number[]) => values.map((value) => [value]);
 function forecastOf(window: Window) {
   const forecast = forecastCold(window, LEVELS);
   assert.ok(forecast !== null);
-  return forecast;
+  const { distribution, ...maker } = forecast;
+  return { ...distribution, ...maker };
 }
 
 describe("persistence", () => {
@@ -46,15 +54,15 @@ describe("persistence", () => {
     assert.equal(method, "persistence");
     assert.deepEqual(mean, [3, 3, 3, 3, 3, 3]);
     assert.equal(standardDeviation[3], 2 * standardDeviation[0]);
-    assert.equal(quantiles[4].values[5], 3);
-    assert.equal(quantiles[8].values[3] - 3, 2 * (quantiles[8].values[0] - 3));
+    assert.equal(quantiles[4][5], 3);
+    assert.equal(quantiles[8][3] - 3, 2 * (quantiles[8][0] - 3));
   });
 
   test("after few points the band is wider than after many of the same size", () => {
     const width = (points: number) => {
       const values = Array.from({ length: points }, (_, i) => i % 2);
       const { quantiles } = forecastOf(windowOf(column(values), { ...SETTINGS, season: 100 }));
-      return quantiles[8].values[0] - quantiles[0].values[0];
+      return quantiles[8][0] - quantiles[0][0];
     };
     assert.ok(width(2) > width(3) && width(3) > width(6) && width(6) > width(12));
     assert.ok(Math.abs(width(2) - 2 * 12.7062) < 1e-3);
@@ -76,7 +84,7 @@ describe("seasonal naive", () => {
     const { mean, standardDeviation, quantiles } = forecastOf(windowOf(column(new Array(50).fill(5))));
     assert.deepEqual(mean, new Array(6).fill(5));
     assert.deepEqual(standardDeviation, new Array(6).fill(0));
-    for (const { values } of quantiles) assert.deepEqual(values, new Array(6).fill(5));
+    for (const values of quantiles) assert.deepEqual(values, new Array(6).fill(5));
   });
 
   test("the band is that of the past errors, wider by √2 in the second season", () => {
@@ -85,8 +93,8 @@ describe("seasonal naive", () => {
     const errors = window.seasonalErrors?.[0];
     assert.ok(errors !== undefined && errors.count === 100);
     const { mean, standardDeviation, quantiles } = forecastOf(window);
-    assert.equal(quantiles[0].values[0], mean[0] + errors.quantiles[0]);
-    assert.equal(quantiles[0].values[4], mean[4] + errors.quantiles[0] * Math.SQRT2);
+    assert.equal(quantiles[0][0], mean[0] + errors.quantiles[0]);
+    assert.equal(quantiles[0][4], mean[4] + errors.quantiles[0] * Math.SQRT2);
     assert.equal(standardDeviation[0], errors.rms);
     assert.equal(standardDeviation[5], errors.rms * Math.SQRT2);
   });
@@ -112,16 +120,13 @@ test("every cold forecast is finite, of full length, and its quantiles rise with
       const window = windowOf(observed);
       const { mean, standardDeviation, quantiles } = forecastOf(window);
       const size = window.channels * SETTINGS.horizon;
-      for (const array of [mean, standardDeviation, ...quantiles.map((quantile) => quantile.values)]) {
+      for (const array of [mean, standardDeviation, ...quantiles]) {
         assert.equal(array.length, size);
         assert.ok(array.every(Number.isFinite));
       }
-      assert.deepEqual(
-        quantiles.map((quantile) => quantile.level),
-        LEVELS,
-      );
+      assert.equal(quantiles.length, LEVELS.length);
       for (let l = 1; l < LEVELS.length; l++) {
-        for (let i = 0; i < size; i++) assert.ok(quantiles[l].values[i] >= quantiles[l - 1].values[i]);
+        for (let i = 0; i < size; i++) assert.ok(quantiles[l][i] >= quantiles[l - 1][i]);
       }
     }),
   );

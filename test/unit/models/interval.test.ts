@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
-import { parseInterval } from "../../../src/models/interval.ts";
+import { parseInterval, slotTimesOf } from "../../../src/models/interval.ts";
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
@@ -76,6 +76,42 @@ describe("calendar intervals", () => {
     const month = parseInterval("P1M");
     assert.equal(month.indexOf(Date.UTC(1970, 1, 14), 14 * DAY), 0);
     assert.equal(month.indexOf(Date.UTC(1970, 1, 15), 14 * DAY), 1);
+  });
+});
+
+describe("the slots of a history", () => {
+  test("have the times of the series' grid, however it is shifted by less than half a step", () => {
+    const steps = [
+      ["PT5M", 150_000],
+      ["PT1H", HOUR / 2],
+      ["P1D", DAY / 2],
+      ["P1W", 3.5 * DAY],
+      ["P1M", 14 * DAY],
+      ["P3M", 45 * DAY],
+      ["P1Y", 182 * DAY],
+    ] as const;
+    const shift = fc.double({ min: -1, max: 1, noNaN: true, minExcluded: true, maxExcluded: true });
+    fc.assert(
+      fc.property(
+        fc.constantFrom(...steps),
+        shift,
+        fc.integer({ min: -300, max: 900 }),
+        (step, share, first) => {
+          const [iso, half] = step;
+          const offsetMs = Math.round(share * (half - 1));
+          const interval = parseInterval(iso);
+          const timeOf = slotTimesOf({ interval: iso, firstTimeMs: interval.timeOf(first, offsetMs) });
+          for (let slot = 0; slot < 30; slot++)
+            assert.equal(timeOf(slot), interval.timeOf(first + slot, offsetMs), `slot ${slot}`);
+        },
+      ),
+    );
+  });
+
+  test("of months that are shifted back by hours end the month before, February as well", () => {
+    const timeOf = slotTimesOf({ interval: "P1M", firstTimeMs: Date.UTC(2020, 0) - 2 * HOUR });
+    assert.equal(timeOf(1), Date.UTC(2020, 1) - 2 * HOUR);
+    assert.equal(timeOf(2), Date.UTC(2020, 2) - 2 * HOUR);
   });
 });
 

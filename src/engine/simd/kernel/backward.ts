@@ -1,5 +1,5 @@
-// Derivatives by the inputs of layers. A dense layer reads its packed weights crosswise; a convolution's are first
-// turned round (`flip`), after which its backward pass is a forward pass over the derivative padded with zeros.
+// Derivatives by the inputs of layers. A dense layer reads its packed weights by column. The weights of a convolution
+// are first reversed (`flip`); its backward pass is then a forward pass over the derivative padded with zeros.
 
 import {
   activationLinear,
@@ -23,13 +23,8 @@ import {
   atYRow,
   flagAccumulate,
 } from "../op-codes";
-import { blocksOf, field, weightsOf } from "./record";
+import { blocksOf, field, product, weightsOf } from "./operation";
 import { splat } from "./vector-math";
-
-@inline
-function product(sum: v128, w: v128, x: v128): v128 {
-  return f32x4.add(sum, f32x4.mul(w, x));
-}
 
 /** y[i] = Σ_o w[o][firstColumn + i]·x[o] for i < kernel. */
 export function inputGradient(op: usize, base: usize, runBlocks: i32): void {
@@ -163,7 +158,7 @@ export function flip(op: usize, base: usize): void {
   }
 }
 
-/** y = x·f'(b), where b is what the activation gave; `kernel` rows of zeros before and after each channel of y. */
+/** y = x·f′(b), where b is the output of the activation, with `kernel` rows of zeros around each channel of y. */
 export function activationGradient(op: usize, runBlocks: i32): void {
   const blocks = blocksOf(op, runBlocks);
   const positions = field(op, atPositions);

@@ -1,10 +1,11 @@
-// Convolutions with kernels of 2 to 4 in fewer products (Toom and Cook's method, as Winograd's F(4, 3) for a kernel of
-// 3): six points stand for m = 7 − kernel neighbouring outputs, so 6 products a channel do the work of m·kernel.
+// Convolutions with kernels of 2 to 4 in fewer products, by the method of Toom and Cook (Winograd's F(4, 3) for a
+// kernel of 3): a tile of m = 7 − kernel neighbouring outputs is evaluated at six points, so that 6 products per
+// channel replace m·kernel.
 //
-// Legend: r the kernel, m outputs of a tile, d0 … d5 its inputs, points 0, 1, −1, 2, −2 and ∞.
+// Legend: d0 … d5 the inputs of a tile; the points are 0, 1, −1, 2, −2 and ∞.
 //   U = G·w of every filter and channel, V = Bᵀ·d of every tile and channel,
 //   M_j = Σ_c U_j·V_j for each point j (six dense products), y = f(Aᵀ·M + b)
-// The record is followed by six records, the dense products of one block: x is V_j, w is U_j, y is M_j.
+// Six records follow the operation's record, the dense products of one block: x is V_j, w is U_j, y is M_j.
 
 import {
   atActivation,
@@ -24,8 +25,7 @@ import {
   recordBytes,
 } from "../op-codes";
 import { forward } from "./forward";
-import { biasesOf, blocksOf, field, weightsOf } from "./record";
-import { activate } from "./tile";
+import { activate, biasesOf, blocksOf, field, weightsOf } from "./operation";
 import { splat } from "./vector-math";
 
 @inline
@@ -97,7 +97,7 @@ function transformInput(op: usize, block: i32): void {
   }
 }
 
-/** What lies behind the last row is not read: it may be anything, and here everything has a part in every point. */
+/** Rows past the last are taken as zero: memory there may hold anything, and every input contributes to every point. */
 @inline
 function transformTile(x: usize, left: i32, to: usize, point: usize): void {
   const zero = splat(0);

@@ -1,5 +1,5 @@
-// The kernel's door: runs a program on a net. The memory belongs to the caller, who lays out programs, weights and
-// data in it; nothing is allocated here.
+// The kernel's entry: runs a program on a net. The caller owns the memory and places programs, weights and data in
+// it; the kernel allocates nothing.
 
 import {
   atCode,
@@ -26,18 +26,17 @@ import { activationGradient, flip, inputGradient } from "./backward";
 import { fastConv } from "./fast-conv";
 import { forward } from "./forward";
 import { matvec } from "./matvec";
+import { field } from "./operation";
 import { draw, loss } from "./outputs";
-import { field } from "./record";
 import { clear, copy, copyNumbers, pool, poolGradient, splatRows } from "./rows";
 import { biasGradient, weightGradient } from "./weight-gradient";
 
-export { adam } from "./adam";
 export { mixtureQuantiles } from "./mixture";
-export { pack } from "./pack";
+export { adam, pack } from "./weights";
 
 /**
- * `lanes` are in use, the rest of the last block of 8 is padding. `noise` is the table of the sample paths, `scale`
- * what derivatives of the loss are multiplied with. Returns the sum of the losses met on the way.
+ * The first `lanes` lanes are in use; the rest of the last block of 8 is padding. `noise` is the table that drives
+ * the sample paths; derivatives of the loss are multiplied by `scale`. Returns the sum of all losses.
  */
 export function run(
   program: usize,

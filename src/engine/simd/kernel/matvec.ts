@@ -1,5 +1,5 @@
-// y = f(b + W·x) for one vector x, [channel][position]: what the shared window contributes, computed once for all
-// sample paths. Four outputs of a group share a register, so the packed weights are read as they lie.
+// y = f(b + W·x) for one vector x, [channel][position]: the contribution of the shared window, computed once for all
+// sample paths. Four outputs of a group share a register, so packed weights are read in order.
 
 import {
   atActivation,
@@ -13,8 +13,7 @@ import {
   atXRow,
   atY,
 } from "../op-codes";
-import { biasesOf, field, weightsOf } from "./record";
-import { activate } from "./tile";
+import { activate, biasesOf, field, weightsOf } from "./operation";
 import { splat, sumLanes } from "./vector-math";
 
 export function matvec(op: usize, base: usize): void {
@@ -43,7 +42,7 @@ function quadSum(op: usize, weights: usize): v128 {
   const xRow = field(op, atXRow);
   let w0 = weights + (field(op, atFirstColumn) << 4);
   let x0: usize = field(op, atX);
-  // Four sums, because one would wait for its own last addition.
+  // Four sums, so that an addition does not wait for the one before it.
   let a = splat(0);
   let b = splat(0);
   let c = splat(0);

@@ -1,29 +1,29 @@
-// Quantiles of one Gaussian mixture with equal weights, four components at a time, in units of its standard deviation
-// around its mean. As in models/forecastnet/mixture.ts: Halley's method from a good start, bisection where it fails.
+// Quantiles of one Gaussian mixture with equal weights, in units of its standard deviation around its mean, four
+// components at a time. As in models/forecastnet/mixture.ts: Halley's method from a good start, bisection where
+// that fails.
 //
-// Legend: F, f, f′ the distribution function, density and its slope. Levels above one half are solved in the
-// mirror (sign −1), so that F is always a lower tail and its relative precision stays.
+// Legend: F, f, f′ the distribution function, density and its slope. Levels above one half are solved mirrored
+// (sign −1), so that F is always a lower tail and keeps its relative precision.
 
-import { bellOf, cdfOf } from "./normal";
-import { splat, sumLanes } from "./vector-math";
+import { bellOf, cdfOf, splat, sumLanes } from "./vector-math";
 
 const maxSteps = 60;
-/** What single precision can tell apart, in standard deviations of the mixture. */
-const hair: f32 = 1e-6;
+/** The resolution of single precision, in standard deviations of the mixture. */
+const resolution: f32 = 1e-6;
 
 let cdf: f32 = 0;
 let pdf: f32 = 0;
 let slope: f32 = 0;
 
-/** One row's components, [mean] and [1/deviation], filled up with components of 1/deviation 0. */
+/** One row's components, [mean] and [1/deviation], padded with components of 1/deviation 0. */
 let means: usize = 0;
 let inverses: usize = 0;
 let components: i32 = 0;
 let smallStep: f32 = 0;
 
 /**
- * F, f and f′ at y, in the mirror when sign is −1. Eight components a turn: the engine makes every constant anew
- * in every turn, which costs as much as the arithmetic of four.
+ * F, f and f′ at y, mirrored when sign is −1. Eight components per iteration: V8 reloads every constant in every
+ * iteration, which costs as much as the arithmetic of four components.
  */
 function evaluate(y: f32, sign: f32): void {
   const bytes: usize = ((components + 7) >> 3) << 5;
@@ -47,7 +47,7 @@ function evaluate(y: f32, sign: f32): void {
     const slope1 = f32x4.mul(density1, f32x4.mul(x1, inverse1));
     sumSlope = f32x4.sub(sumSlope, f32x4.add(slope0, slope1));
   }
-  // A component of no weight counted one half.
+  // Each component of the padding counted one half.
   const padding: f32 = <f32>((((components + 7) >> 3) << 3) - components);
   const share: f32 = 1 / <f32>components;
   cdf = (sumLanes(sumF) - padding * 0.5) * share;
@@ -55,7 +55,7 @@ function evaluate(y: f32, sign: f32): void {
   slope = sumLanes(sumSlope) * share;
 }
 
-/** The least (side −1) or greatest of the components' own quantiles: the mixture's lies between them. */
+/** The least (side −1) or greatest (side 1) of the components' quantiles. The mixture's is between them. */
 function outermost(z: f32, sign: f32, side: f32): f32 {
   let found: f32 = -Infinity;
   for (let i = 0; i < components; i++) {
@@ -68,9 +68,9 @@ function outermost(z: f32, sign: f32, side: f32): f32 {
 
 function halley(error: f32): f32 {
   const newton = error / pdf;
-  const bend: f32 = 1.0 - (newton * slope) / (2.0 * pdf);
-  // Far from the solution the bend means nothing; kept in bounds, it cannot turn the step round.
-  return newton / min<f32>(2, max<f32>(0.5, bend));
+  const correction: f32 = 1.0 - (newton * slope) / (2.0 * pdf);
+  // Far from the solution the correction is meaningless; with these bounds it cannot reverse the step.
+  return newton / min<f32>(2, max<f32>(0.5, correction));
 }
 
 function solve(level: f32, z: f32, sign: f32, start: f32): f32 {
@@ -85,26 +85,26 @@ function solve(level: f32, z: f32, sign: f32, start: f32): f32 {
     else high = q;
     const change = halley(error);
     const next = q - change;
-    // Steps that do not shrink have met a gap between components.
+    // Steps that do not shrink have reached a gap between components.
     if (abs(change) < longest && next >= low && next <= high) {
       if (abs(change) <= smallStep) return next;
       longest = abs(change) * 0.5;
       q = next;
       continue;
     }
-    low = max(low, outermost(z, sign, -1) - hair);
-    high = min(high, outermost(z, sign, 1) + hair);
+    low = max(low, outermost(z, sign, -1) - resolution);
+    high = min(high, outermost(z, sign, 1) + resolution);
     q = low + (high - low) * 0.5;
     longest = (high - low) * 0.5;
-    if (longest <= hair) return q;
+    if (longest <= resolution) return q;
   }
   return q;
 }
 
 /**
- * `meansAt` and `inversesAt`: the row's components, `count` of them, filled up to whole eights. For each of `levels` levels
- * four numbers at `table`: the lower of p and 1 − p, the normal score of p, the sign (−1 above one half), and the
- * start, which becomes the quantile. `narrowest` is the smallest deviation.
+ * `meansAt` and `inversesAt` have the row's `count` components, padded to a multiple of 8. `table` has four numbers
+ * for each of `levels` levels: the lower of p and 1 − p, the normal score of p, the sign (−1 above one half), and the
+ * start, which the quantile overwrites. `narrowest` is the smallest deviation.
  */
 export function mixtureQuantiles(
   meansAt: usize,
@@ -118,7 +118,7 @@ export function mixtureQuantiles(
   inverses = inversesAt;
   components = count;
   // The error after a step δ of Halley's method is about δ³ / narrowest².
-  smallStep = max<f32>(hair, 4e-3 * <f32>Math.cbrt(<f64>narrowest * <f64>narrowest));
+  smallStep = max<f32>(resolution, 4e-3 * <f32>Math.cbrt(<f64>narrowest * <f64>narrowest));
   for (let level = 0; level < levels; level++) {
     const entry: usize = table + (level << 4);
     const sign = load<f32>(entry, 8);

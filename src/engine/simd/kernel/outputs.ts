@@ -1,10 +1,10 @@
-// The outputs of a cell: drawing the next input of each sample path, and the loss with its derivatives.
+// The outputs of a cell: draws the next input of each sample path, and computes the loss with its derivatives.
 //
 // Legend: s the deviation layer's sum, σ = softplus(s), y the target, z = (y − μ)/σ.
 //   likelihood  L = ln σ + z²/2,  ∂L/∂μ = −z/σ,  ∂L/∂s = (1 − z²)·σ′(s)/σ with σ′(s) = sigmoid(s)
 //   crps        L = (y − μ)(2Φ(z) − 1) + σ(2φ(z) − 1/√π),  ∂L/∂μ = 1 − 2Φ(z),  ∂L/∂s = (2φ(z) − 1/√π)·σ′(s)
 //   squares     L = (y − μ)²,  ∂L/∂μ = 2(μ − y)
-// Rows here are [target][lane], all lanes of a target together.
+// Rows are [target][lane]: the lanes of a target are contiguous.
 
 import {
   atB,
@@ -21,9 +21,8 @@ import {
   flagGaussian,
   flagLossOnly,
 } from "../op-codes";
-import { bellOf, cdfOf } from "./normal";
-import { field } from "./record";
-import { log4, sigmoid4, softplus4, splat } from "./vector-math";
+import { field } from "./operation";
+import { bellOf, cdfOf, log4, sigmoid4, softplus4, splat } from "./vector-math";
 
 /** x = μ, b = s → σ in place, w = noise; y receives μ + σ·noise as rows of the next cell's input. */
 export function draw(op: usize, noise: usize, blocks: i32): void {
@@ -39,7 +38,7 @@ export function draw(op: usize, noise: usize, blocks: i32): void {
       let low = v128.load(mean + at);
       let high = v128.load(mean + at, 16);
       if (isGaussian) {
-        // Two at a time: the engine makes the constants of a softplus anew for every block of code.
+        // Two at a time: V8 reloads the constants of a softplus for every block of code.
         const lowDeviation = softplus4(v128.load(deviation + at));
         const highDeviation = softplus4(v128.load(deviation + at, 16));
         v128.store(deviation + at, lowDeviation);
@@ -47,7 +46,7 @@ export function draw(op: usize, noise: usize, blocks: i32): void {
         low = f32x4.add(low, f32x4.mul(lowDeviation, v128.load(z + at)));
         high = f32x4.add(high, f32x4.mul(highDeviation, v128.load(z + at, 16)));
       }
-      // The last cell feeds none.
+      // The last cell feeds no other.
       if (field(op, atY) == 0) continue;
       v128.store(y + block * yBlock, low);
       v128.store(y + block * yBlock, high, 16);
@@ -56,8 +55,8 @@ export function draw(op: usize, noise: usize, blocks: i32): void {
 }
 
 /**
- * x = μ, b = s, w = targets; y receives ∂L/∂μ and, `yBlock` bytes on, ∂L/∂s, times `scale`. Lanes from `lanes` on
- * are padding: no loss and no derivative. Returns the sum of the losses.
+ * x = μ, b = s, w = targets; y receives ∂L/∂μ and, `yBlock` bytes further, ∂L/∂s, both times `scale`. Lanes from
+ * `lanes` on are padding and have no loss and no derivative. Returns the sum of the losses.
  */
 export function loss(op: usize, lanes: i32, scale: f32): f64 {
   const isGaussian = (field(op, atFlags) & flagGaussian) != 0;
@@ -71,7 +70,7 @@ export function loss(op: usize, lanes: i32, scale: f32): f64 {
     const truth: usize = field(op, atW) + row;
     const byMean: usize = field(op, atY) + row;
     const bySum: usize = byMean + field(op, atYBlock);
-    // Whole blocks of 8, so that the padding of the last one gets its zeros.
+    // Whole blocks of 8, so that the padding of the last block is set to zero.
     for (let half = 0; half < ((lanes + 7) >> 3) << 1; half++) {
       const at = half << 4;
       const present = i32x4.lt_s(i32x4.add(i32x4.splat(half << 2), i32x4(0, 1, 2, 3)), i32x4.splat(lanes));
@@ -110,7 +109,7 @@ export function loss(op: usize, lanes: i32, scale: f32): f64 {
   return total;
 }
 
-/** ln softplus(s): below −17 it is s to single precision, also where σ itself underflows. */
+/** ln softplus(s). Below −17 it equals s in single precision, even where σ underflows. */
 function logOfDeviation(s: v128, sigma: v128): v128 {
   return v128.bitselect(s, log4(sigma), f32x4.lt(s, splat(-17)));
 }

@@ -1,5 +1,5 @@
-// What moves rows about without weights: clearing, copying, one value to all lanes, average pools both ways.
-// A row is 8 lanes, 32 bytes; in the positions layout a pool takes single numbers instead.
+// Operations on rows that use no weights: clearing, copying, broadcasting a value to all lanes, and average pools
+// forward and backward. A row is 8 lanes, 32 bytes; in the positions layout a pool reads single numbers instead.
 
 import {
   atChannels,
@@ -16,7 +16,7 @@ import {
   atYStep,
   flagPositions,
 } from "../op-codes";
-import { blocksOf, field } from "./record";
+import { blocksOf, field } from "./operation";
 import { splat } from "./vector-math";
 
 /** Zeros in `kernel` bytes of each channel. */
@@ -60,7 +60,7 @@ export function copy(op: usize, runBlocks: i32): void {
   }
 }
 
-/** Each of `positions` numbers of a channel becomes a row. */
+/** Broadcasts each of `positions` numbers of a channel to a row. */
 export function splatRows(op: usize, runBlocks: i32): void {
   const blocks = blocksOf(op, runBlocks);
   const positions = field(op, atPositions);
@@ -141,7 +141,7 @@ function poolNumbers(op: usize): void {
   }
 }
 
-/** Spreads x, the derivative by a pool's outputs, over y, that by its inputs; y has been cleared. */
+/** Adds x, the derivative by a pool's outputs, to y, the derivative by its inputs, which the program has cleared. */
 export function poolGradient(op: usize, runBlocks: i32): void {
   const blocks = blocksOf(op, runBlocks);
   const size = field(op, atKernel);

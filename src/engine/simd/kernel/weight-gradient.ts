@@ -1,6 +1,6 @@
-// Derivatives by weights and biases, added to what is there. The derivative d by a layer's sums is transposed so that
-// eight outputs of a lane lie side by side; then a tile of 8 outputs × 4 columns is the same loop as the forward
-// pass with the lanes as its columns, and no sum across a register is needed at the end.
+// Derivatives by weights and biases, added to the gradient. The derivative d by a layer's sums is transposed so that
+// eight outputs of a lane are adjacent. A tile of 8 outputs × 4 columns then runs the same loop as the forward pass,
+// with the lanes as its columns, and needs no sum across a register.
 
 import {
   atB,
@@ -18,20 +18,15 @@ import {
   atYBlock,
   atYRow,
 } from "../op-codes";
-import { biasesOf, blocksOf, field, weightsOf } from "./record";
+import { biasesOf, blocksOf, field, product, weightsOf } from "./operation";
 import { splat, sumLanes } from "./vector-math";
 
-@inline
-function product(sum: v128, a: v128, b: v128): v128 {
-  return f32x4.add(sum, f32x4.mul(a, b));
-}
-
-/** x: the layer's input; y: d; b: room for d transposed. */
+/** x: the layer's input; y: d; b: scratch memory for d transposed. */
 export function weightGradient(op: usize, base: usize, runBlocks: i32): void {
   const blocks = blocksOf(op, runBlocks);
   const outputs = field(op, atOutputs);
   const gradient = weightsOf(op, base);
-  // Over many positions one block of d fills the nearest cache; with one position all blocks do not.
+  // With many positions one block of d fills the level-1 cache; with one position all blocks fit into it.
   const chunk = field(op, atPositions) > 1 ? 1 : blocks;
   for (let block = 0; block < blocks; block += chunk) {
     let output = 0;
@@ -79,7 +74,7 @@ function transposeFour(op: usize, output: i32, block: i32, chunk: i32): void {
   }
 }
 
-/** Four rows of 8 lanes become eight lanes of four, `step` bytes apart. */
+/** Turns four rows of 8 lanes into eight lanes of four numbers, `step` bytes apart. */
 @inline
 function transposeQuad(from: usize, row: usize, to: usize, step: usize): void {
   for (let half: usize = 0; half < 2; half++) {
@@ -170,7 +165,7 @@ function fourColumns<Wide>(
     d1 = v128.load(gd + high);
   }
   for (let block = chunk; block > 0; block--) {
-    // The lanes of a row and the rows of successive positions follow each other without a gap.
+    // The lanes of a row and the rows of successive positions are contiguous.
     for (let lane = lanes; lane > 0; lane--) {
       const low = v128.load(d);
       const top = isVector<Wide>() ? v128.load(d, 16) : low;
@@ -232,7 +227,7 @@ function oneColumn<Wide>(op: usize, chunk: i32, xs: usize, g: usize): void {
   if (isVector<Wide>()) v128.store(g + high, a1);
 }
 
-/** An output outside the groups of four: sums over lanes, column by column. */
+/** An output outside the groups of four: sums over the lanes, column by column. */
 function rowTiles(op: usize, gradient: usize, output: i32, block: i32, chunk: i32): void {
   const kernel = field(op, atKernel);
   const rows = gradient + ((output * field(op, atColumns) + field(op, atFirstColumn)) << 2);

@@ -1,21 +1,21 @@
-// Finite differences: what a gradient must be, told from the loss alone.
+// Checks gradients against finite differences of the loss.
 
 import assert from "node:assert/strict";
 
-/** Central difference of `loss` by one number of `values`, which is put back. */
-export function slopeAt(values: Float64Array, index: number, loss: () => number): number {
-  const kept = values[index];
-  // Small, so that hardly a corner of ReLU lies within it; its rounding error is about 1e-10 of the loss.
+/** Central difference of `loss` by one number of `values`, which is restored afterwards. */
+function slopeAt(values: Float64Array, index: number, loss: () => number): number {
+  const before = values[index];
+  // Small, so that it rarely spans a corner of ReLU; its rounding error is about 1e-10 of the loss.
   const step = 1e-6;
-  values[index] = kept + step;
+  values[index] = before + step;
   const above = loss();
-  values[index] = kept - step;
+  values[index] = before - step;
   const below = loss();
-  values[index] = kept;
+  values[index] = before;
   return (above - below) / (2 * step);
 }
 
-/** Every number of `values` in turn. */
+/** Checks every number of `values`. */
 export function assertGradient(
   name: string,
   values: Float64Array,

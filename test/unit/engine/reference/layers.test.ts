@@ -1,9 +1,15 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { activate, slope } from "../../../../src/engine/reference/activation.ts";
-import { convBackward, convForward } from "../../../../src/engine/reference/conv.ts";
-import { denseBackward, denseForward } from "../../../../src/engine/reference/dense.ts";
-import { poolBackward, poolForward } from "../../../../src/engine/reference/pool.ts";
+import {
+  activate,
+  convBackward,
+  convForward,
+  denseBackward,
+  denseForward,
+  poolBackward,
+  poolForward,
+  slope,
+} from "../../../../src/engine/reference/layers.ts";
 import {
   type Activation,
   biasCountOf,
@@ -19,7 +25,7 @@ import { assertGradient } from "./gradient-check.ts";
 
 const activations: readonly Activation[] = ["relu", "sigmoid", "linear"];
 
-/** Somewhere inside a larger array, so that an offset that is ignored shows. */
+/** Placed inside a larger array, so that an ignored offset is detected. */
 function placed<L extends DenseLayer | ConvLayer>(layer: L): Placed<L> {
   return { ...layer, weightsAt: 3, biasesAt: 3 + weightCountOf(layer) };
 }
@@ -32,7 +38,7 @@ function dot(a: Float64Array, b: Float64Array): number {
   return a.reduce((sum, value, i) => sum + value * b[i], 0);
 }
 
-/** L = Σ r·y for random r: then dy = r, and every slope of L is a slope of the layer. */
+/** L = Σ r·y for random r: then dy = r, and the gradient of L is that of the layer. */
 function checkLayer(
   layer: Placed<DenseLayer | ConvLayer>,
   forward: (weights: Float64Array, x: Float64Array) => Float64Array,
@@ -53,12 +59,12 @@ function checkLayer(
   assertGradient("dx", x, dx, loss);
   const twice = gradient.slice();
   backward(weights, { x, y, dy }, twice);
-  const strayed = twice.findIndex((sum, i) => !(Math.abs(sum - 2 * gradient[i]) < 1e-12));
-  assert.equal(strayed, -1, "backward adds to the gradient");
+  const wrong = twice.findIndex((sum, i) => !(Math.abs(sum - 2 * gradient[i]) < 1e-12));
+  assert.equal(wrong, -1, "backward adds to the gradient");
 }
 
 describe("activations", () => {
-  test("have the values they are known for", () => {
+  test("have their known values", () => {
     assert.deepEqual(
       [-2, 0, 3].map((a) => activate("relu", a)),
       [0, 0, 3],
@@ -72,13 +78,13 @@ describe("activations", () => {
     assert.deepEqual([activate("sigmoid", 800), activate("sigmoid", -800)], [1, 0]);
   });
 
-  test("ReLU lets nothing through at its corner, as the authors' code has it", () => {
+  test("ReLU has a slope of 0 at its corner, as in the authors' code", () => {
     assert.equal(slope("relu", activate("relu", 0)), 0);
   });
 });
 
 describe("the dense layer", () => {
-  test("multiplies rows of its weights with the input and adds the biases", () => {
+  test("multiplies its weights by the input and adds the biases", () => {
     const layer: Placed<DenseLayer> = {
       kind: "dense",
       inputs: 3,
@@ -92,7 +98,7 @@ describe("the dense layer", () => {
   });
 
   for (const activation of activations) {
-    test(`has the slopes of finite differences, ${activation}`, () => {
+    test(`has the gradient of finite differences, ${activation}`, () => {
       const layer = placed({ kind: "dense", inputs: 5, outputs: 4, activation });
       checkLayer(
         layer,
@@ -104,7 +110,7 @@ describe("the dense layer", () => {
 });
 
 describe("the convolution", () => {
-  test("slides over every channel and takes zeros beyond the ends", () => {
+  test("covers every channel and uses zeros beyond the ends", () => {
     const layer = placed({
       kind: "conv",
       channels: 2,
@@ -134,7 +140,7 @@ describe("the convolution", () => {
       [1, 0],
       [6, 0],
     ] as const) {
-      test(`has the slopes of finite differences, ${activation}, kernel ${kernel}, padding ${padding}`, () => {
+      test(`has the gradient of finite differences, ${activation}, kernel ${kernel}, padding ${padding}`, () => {
         const layer = placed({
           kind: "conv",
           channels: 2,
@@ -155,7 +161,7 @@ describe("the convolution", () => {
 });
 
 describe("the average pool", () => {
-  test("averages whole windows and leaves out the rest", () => {
+  test("averages whole windows and ignores the remainder", () => {
     const layer: PoolLayer = { kind: "pool", channels: 2, length: 5, size: 2, stride: 2 };
     const x = Float64Array.of(1, 3, 5, 7, 99, 2, 4, 6, 8, 99);
     assert.deepEqual(poolForward(layer, x), Float64Array.of(2, 6, 3, 7));
@@ -167,7 +173,7 @@ describe("the average pool", () => {
     [2, 3],
     [7, 1],
   ] as const) {
-    test(`has the slopes of finite differences, size ${size}, stride ${stride}`, () => {
+    test(`has the gradient of finite differences, size ${size}, stride ${stride}`, () => {
       const layer: PoolLayer = { kind: "pool", channels: 2, length: 7, size, stride };
       const x = normals(14, 4);
       const dy = normals(poolForward(layer, x).length, 5);

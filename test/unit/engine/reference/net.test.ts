@@ -5,8 +5,8 @@ import {
   lossOfNet,
   type Rows,
   samplePaths,
-} from "../../../../src/engine/reference/passes.ts";
-import type { CellSpec } from "../../../../src/models/forecastnet/cells/cell-kinds.ts";
+} from "../../../../src/engine/reference/reference-executor.ts";
+import type { CellSpec } from "../../../../src/models/forecastnet/cells.ts";
 import { planNet } from "../../../../src/models/forecastnet/plan.ts";
 import { type ForecastNetSpec, specOf } from "../../../../src/models/forecastnet/spec.ts";
 import { seededNet, seededRows } from "../../../golden/support/seeded-net.ts";
@@ -29,7 +29,7 @@ const unpooled: CellSpec = {
   activation: "sigmoid",
 };
 
-/** A net and rows in doubles. */
+/** A net and rows in double precision. */
 function setUp(spec: ForecastNetSpec): {
   plan: ReturnType<typeof planNet>;
   weights: Float64Array;
@@ -39,7 +39,7 @@ function setUp(spec: ForecastNetSpec): {
   const { count, windows, targets } = seededRows(plan, 3, 12);
   const rows = { count, windows: Float64Array.from(windows), targets: Float64Array.from(targets) };
   const doubles = Float64Array.from(weights);
-  // Deviations near 1: a tiny one makes a loss so steep that finite differences fail.
+  // Deviations near 1: with a tiny one the loss is too steep for finite differences.
   for (const { deviation } of plan.cells) {
     if (deviation !== null) doubles.fill(1, deviation.biasesAt, deviation.biasesAt + deviation.outputs);
   }
@@ -70,40 +70,43 @@ describe("the gradient of the whole net equals finite differences", () => {
         const { plan, weights, rows } = setUp(specOf(form, 4, { ...changes, loss: criterion }));
         const { gradient, loss } = differentiateNet(plan, weights, rows);
         const forcedLoss = () => lossOfNet(plan, weights, rows, "forced");
-        assert.ok(Math.abs(loss / forcedLoss() - 1) < 1e-12, "one loss by both ways");
+        assert.ok(Math.abs(loss / forcedLoss() - 1) < 1e-12, "both functions compute the same loss");
         assertGradient("gradient", weights, gradient, forcedLoss);
-        assert.ok(gradient.filter((g) => g !== 0).length > gradient.length / 3, "most of the net is alive");
+        assert.ok(
+          gradient.filter((g) => g !== 0).length > gradient.length / 3,
+          "most of the gradient is not zero",
+        );
       });
     }
   }
 });
 
-/** One cell of one linear neuron passed straight through: h = a·x + b·h′ + c·y′, μ = h. */
+/** Cells of one linear neuron: h = a·x + b·h′ + c·y′ + d, μ = e·h + f. */
 const byHand = specOf("FN2", 2, {
   inputLength: 1,
   cell: { kind: "dense", units: [1], activation: "linear" },
 });
 
-describe("the net by hand", () => {
+describe("a net computed by hand", () => {
   const plan = planNet(byHand);
   // Cell 0: h = 2x + 1, μ = 3h. Cell 1: h = 5x + 7h′ + 11y′, μ = h − 1.
   const weights = Float64Array.of(2, 1, 3, 0, 5, 7, 11, 0, 1, -1);
   const rows = { count: 1, windows: Float64Array.of(1), targets: Float64Array.of(10, 20) };
 
-  test("training feeds the true output to the next cell", () => {
+  test("feeds the true output to the next cell in training", () => {
     const { mean, deviation, loss } = differentiateNet(plan, weights, rows);
     assert.deepEqual(mean, Float64Array.of(9, 5 + 21 + 110 - 1));
     assert.equal(deviation, null);
     assert.equal(loss, (1 ** 2 + 115 ** 2) / 2);
   });
 
-  test("forecasting feeds the net's own output", () => {
+  test("feeds its own output in forecasts", () => {
     const { mean } = samplePaths(plan, weights, rows.windows, null);
     assert.deepEqual(mean, Float64Array.of(9, 5 + 21 + 99 - 1));
     assert.equal(lossOfNet(plan, weights, rows, "free"), (1 ** 2 + 104 ** 2) / 2);
   });
 
-  test("the loss is a mean over rows, steps and targets", () => {
+  test("has a loss that is the mean over rows, steps and targets", () => {
     const twice = { count: 2, windows: Float64Array.of(1, 1), targets: Float64Array.of(10, 20, 10, 20) };
     const [one, two] = [differentiateNet(plan, weights, rows), differentiateNet(plan, weights, twice)];
     assert.equal(two.loss, one.loss);
@@ -119,14 +122,14 @@ describe("Gaussian paths", () => {
   const weights = Float64Array.of(1, 0, 1, 0, 0, 0, 0, 0, 1, 0, 1, 0, 0, 50);
   const draws = { paths: 3, values: Float64Array.of(-1, 0, 2, 0, 0, 0) };
 
-  test("each path feeds μ + σz of its own draw to the next cell", () => {
+  test("feed μ + σz of their own noise to the next cell", () => {
     const { mean, deviation } = samplePaths(plan, weights, Float64Array.of(4), draws);
     const σ = Math.log(2);
     assert.deepEqual(mean, Float64Array.of(4, 4, 4, 4 - σ, 4, 4 + 2 * σ));
     assert.deepEqual(deviation, Float64Array.of(σ, σ, σ, 50, 50, 50));
   });
 
-  test("the loss leaves out ½ log 2π, and free validation feeds the mean", () => {
+  test("have a loss without ½ log 2π, and free validation feeds the mean", () => {
     const rows = { count: 1, windows: Float64Array.of(4), targets: Float64Array.of(5, 6) };
     const first = Math.log(Math.log(2)) + 1 / (2 * Math.log(2) ** 2);
     const forced = (first + Math.log(50) + 1 / 5000) / 2;
@@ -135,7 +138,7 @@ describe("Gaussian paths", () => {
     assert.ok(Math.abs(lossOfNet(plan, weights, rows, "free") - free) < 1e-12);
   });
 
-  test("the CRPS is the area between the forecast's distribution function and the step at the truth, squared", () => {
+  test("have as CRPS the integral of the squared difference between distribution function and step", () => {
     const sharp = planNet({ ...spec, loss: "crps" });
     const rows = { count: 1, windows: Float64Array.of(4), targets: Float64Array.of(5, 6) };
     const expected = (area(5, 4, Math.log(2)) + area(6, 5, 50)) / 2;
@@ -144,7 +147,7 @@ describe("Gaussian paths", () => {
     assert.equal(differentiateNet(sharp, weights, rows).loss, found);
   });
 
-  test("the deviation has no floor and does not overflow", () => {
+  test("have deviations without a floor and without overflow", () => {
     for (const [a, expected] of [
       [-40, Math.exp(-40)],
       [-700, Math.exp(-700)],
@@ -158,7 +161,7 @@ describe("Gaussian paths", () => {
   });
 });
 
-/** ∫ (Φ((x − μ)/σ) − [x ≥ y])² dx by the midpoint rule over ten deviations, Φ summed up from its density. */
+/** ∫ (Φ((x − μ)/σ) − [x ≥ y])² dx by the midpoint rule over ten deviations; Φ is the sum of its density. */
 function area(y: number, μ: number, σ: number): number {
   const steps = 2 ** 17;
   const width = (20 * σ) / steps;

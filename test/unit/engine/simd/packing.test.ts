@@ -1,4 +1,4 @@
-// Packed weights are the same numbers in another order, and come back as they were.
+// Packing reorders weights, and unpacking restores them.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -11,7 +11,7 @@ const plan = planNet(
 );
 const weights = Float32Array.from({ length: plan.weightCount }, (_, i) => i);
 
-test("rows come in groups of four, column by column; the rest stays row by row", () => {
+test("packed rows are in groups of four, column by column; the other rows keep their order", () => {
   const packed = new Float32Array(plan.weightCount);
   packWeights(plan, weights, packed);
   // Six rows of three columns.
@@ -21,7 +21,7 @@ test("rows come in groups of four, column by column; the rest stays row by row",
   );
 });
 
-test("packing loses nothing and adds nothing", () => {
+test("unpacking restores packed weights", () => {
   const packed = new Float32Array(plan.weightCount);
   packWeights(plan, weights, packed);
   assert.notDeepEqual(packed, weights);
@@ -30,7 +30,7 @@ test("packing loses nothing and adds nothing", () => {
   assert.deepEqual(back, weights);
 });
 
-test("the parts of a net tell weights, shortcuts and biases apart, packed as they are", () => {
+test("the parts of a packed net separate weights, shortcuts and biases", () => {
   const spec = specOf("FN", 2, {
     inputLength: 3,
     channels: 5,

@@ -1,4 +1,4 @@
-// Nets, windows and rows for the tests of an executor: random, yet the same on every run.
+// Random nets, windows and rows for tests of an executor, the same on every run.
 
 import type { TrainingSet } from "../../../../src/models/forecastnet/framing.ts";
 import type { NetPlan } from "../../../../src/models/forecastnet/plan.ts";

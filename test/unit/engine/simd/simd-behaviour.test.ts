@@ -1,5 +1,5 @@
-// What must hold of the kernel beyond its numbers: the same bytes for the same task, memory that stays in its budget,
-// and trouble that shows.
+// Properties of the SIMD executor beyond its numbers: equal bytes for equal tasks, memory within the budget, NaN that is
+// not hidden.
 
 import assert from "node:assert/strict";
 import { before, test } from "node:test";
@@ -30,7 +30,7 @@ function drawOnce(executor: NetExecutor, plan: NetPlan, paths: number, seed = 1)
   return executor.sample([task])[0].mean;
 }
 
-test("a forecast is the same bytes whatever ran before it", () => {
+test("a forecast has the same bytes whatever ran before it", () => {
   const fresh = createSimdExecutor(module);
   const expected = [drawOnce(fresh, conv, 13), drawOnce(createSimdExecutor(module), dense, 13)];
   const used = createSimdExecutor(module);
@@ -44,7 +44,7 @@ test("a forecast is the same bytes whatever ran before it", () => {
   assert.deepEqual([drawOnce(used, conv, 13), drawOnce(used, dense, 13)], expected);
 });
 
-test("a path does not depend on how many run beside it", () => {
+test("a path does not depend on how many others run with it", () => {
   const executor = createSimdExecutor(module);
   const [few, many] = [drawOnce(executor, conv, 3), drawOnce(executor, conv, 41)];
   for (let step = 0; step < 4; step++) {
@@ -52,7 +52,7 @@ test("a path does not depend on how many run beside it", () => {
   }
 });
 
-test("training is the same bytes whatever ran before it, and whatever else is trained beside it", () => {
+test("training has the same bytes whatever ran before it, and whatever nets train with it", () => {
   const task = (seed: number) => ({
     weights: randomWeights(dense, seed),
     training: randomSet(dense, 30, seed + 1),
@@ -68,13 +68,13 @@ test("training is the same bytes whatever ran before it, and whatever else is tr
     const [loss] = alone.step([rows], [adam]);
     const losses = beside.step([rows, rows, i === 1 ? null : rows], [adam, adam, adam]);
     assert.equal(losses[1], loss);
-    assert.equal(Number.isNaN(losses[2]), i === 1, "a net that rests has no loss");
+    assert.equal(Number.isNaN(losses[2]), i === 1, "a net that skips a step has no loss");
   }
   assert.deepEqual(beside.weights(1), alone.weights(0));
   assert.equal(beside.validate("free")[1], alone.validate("free")[0]);
 });
 
-test("a net that is put back forgets its moments", () => {
+test("a net that is reset has no moments", () => {
   const weights = randomWeights(dense, 1);
   const sets = { training: randomSet(dense, 30, 2), validation: randomSet(dense, 9, 3) };
   const session = createSimdExecutor(module).train(dense, [{ weights, ...sets }]);
@@ -89,7 +89,7 @@ test("a net that is put back forgets its moments", () => {
   assert.deepEqual(session.weights(0), once);
 });
 
-test("more nets than the budget holds are served all the same", () => {
+test("nets beyond the budget are forecast correctly", () => {
   const bytes = dense.weightCount * 4;
   const small = createSimdExecutor(module, { residentBytes: 2.5 * bytes });
   const large = createSimdExecutor(module);
@@ -100,7 +100,7 @@ test("more nets than the budget holds are served all the same", () => {
   }
 });
 
-test("a weight that is no number makes forecasts and losses that are none", () => {
+test("a weight of NaN makes forecasts and losses NaN", () => {
   const executor = createSimdExecutor(module);
   const weights = randomWeights(dense, 1);
   weights[3] = Number.NaN;

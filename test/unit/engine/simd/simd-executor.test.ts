@@ -1,4 +1,4 @@
-// The kernel against the oracle: paths, loss, every derivative, training and validation, for all shapes a plan may have.
+// The SIMD executor against the reference: paths, loss, every derivative, training and validation, for all kinds of plans.
 
 import assert from "node:assert/strict";
 import { before, describe, test } from "node:test";
@@ -64,7 +64,7 @@ const specs: Readonly<Record<string, ForecastNetSpec>> = {
     inputLength: 2,
     cell: { kind: "conv", stages: [conv(5, 2, 4, null)], units: 6, activation: "relu" },
   }),
-  "unlike cells": specOf("FN", 5, {
+  "different cells": specOf("FN", 5, {
     shortcut: "linear",
     overrides: {
       1: authorsCell,
@@ -74,7 +74,7 @@ const specs: Readonly<Record<string, ForecastNetSpec>> = {
   }),
 };
 
-/** Largest difference as a share of the largest number. */
+/** Compares the largest difference with the largest number. */
 function assertClose(
   actual: ArrayLike<number> | null,
   expected: ArrayLike<number> | null,
@@ -120,7 +120,7 @@ describe("the simd executor equals the reference", () => {
     });
 
     test(`${name}: loss and every derivative`, () => {
-      // More rows than one run takes are needed once for each kind of cell; the oracle is slow.
+      // One case of each kind of cell has more rows than one run takes; the reference is slow.
       for (const count of name === "FN" || name === "cFN" ? [3, 70] : [3, 13]) {
         const rows = randomSet(plan, count, 11);
         const expected = reference.differentiate({ plan, weights }, rows);
@@ -158,7 +158,7 @@ describe("the simd executor equals the reference", () => {
           `loss ${i}: ${actual.losses[i]}, not ${loss}`,
         );
       }
-      // Adam's first steps are nearly signs of derivatives, so a derivative near 0 may turn one weight around.
+      // Adam's first steps are nearly the signs of derivatives, so a derivative near 0 can reverse the step of a weight.
       const off = expected.trained.filter((w, i) => Math.abs(w - actual.trained[i]) > 1e-4).length;
       assert.ok(off <= expected.trained.length / 200, `${off} of ${expected.trained.length} weights differ`);
     });

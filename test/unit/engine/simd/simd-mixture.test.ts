@@ -1,4 +1,4 @@
-// The kernel's quantiles against those of the exact version, for mixtures of every temper.
+// The kernel's quantiles against those of models/forecastnet/mixture.ts, for many kinds of mixtures.
 
 import assert from "node:assert/strict";
 import { before, describe, test } from "node:test";
@@ -28,11 +28,11 @@ function summaryOf(summarise: Summarise, mixtures: Mixtures): MixtureSummary {
 type Component = (u: number, v: number) => readonly [mean: number, deviation: number];
 
 const kinds: Readonly<Record<string, Component>> = {
-  "alike components on a high level": (u, v) => [1e6 + 100 * u, 60 + 20 * v],
-  "two far groups": (u, v) => [(v > 0 ? 50 : -50) + u, Math.exp(2 * v)],
-  "widths of every order": (u, v) => [u, Math.exp(8 * v)],
-  "points without width": (u) => [u, 0],
-  "points among wide components": (u, v) => [u, v > 0 ? 0 : 1],
+  "similar components on a high level": (u, v) => [1e6 + 100 * u, 60 + 20 * v],
+  "two distant groups": (u, v) => [(v > 0 ? 50 : -50) + u, Math.exp(2 * v)],
+  "widths of all magnitudes": (u, v) => [u, Math.exp(8 * v)],
+  "components without width": (u) => [u, 0],
+  "wide components and components without width": (u, v) => [u, v > 0 ? 0 : 1],
 };
 
 describe("quantiles in the kernel", () => {
@@ -42,9 +42,9 @@ describe("quantiles in the kernel", () => {
   });
 
   for (const [name, component] of Object.entries(kinds)) {
-    // Counts for which no level falls on a flat stretch, where any number between two points is a quantile.
+    // With these counts no level is on a flat part of F, where any number between two points is a quantile.
     for (const components of [1, 7, 100]) {
-      test(`${name}, ${components} of them`, () => {
+      test(`agree for ${components} × ${name}`, () => {
         const [u, v] = [5, 6].map((seed) => randomNumbers(rows * components, seed));
         const parts = [...u].map((value, i) => component(value, v[i]));
         const mixtures = {
@@ -71,7 +71,7 @@ describe("quantiles in the kernel", () => {
     }
   }
 
-  test("quantiles do not depend on what was asked before", async () => {
+  test("do not depend on earlier mixtures", async () => {
     const mixtures = {
       rows: 1,
       components: 3,
@@ -82,7 +82,7 @@ describe("quantiles in the kernel", () => {
     assert.deepEqual(summaryOf(simd, mixtures), summaryOf(fresh, mixtures));
   });
 
-  test("a mixture that is not a number says so", () => {
+  test("come with a mean of NaN if a component is NaN", () => {
     const mixtures = {
       rows: 1,
       components: 2,

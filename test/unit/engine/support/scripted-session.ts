@@ -1,9 +1,9 @@
-// In place of an executor: a session whose losses follow a script, so that a test can say what training meets.
+// An executor whose training losses the test chooses.
 
 import assert from "node:assert/strict";
 import type { AdamOptions, NetExecutor, TrainingSession } from "../../../../src/engine/executor.ts";
 
-/** A session that learns nothing: losses come from a script, weights count the steps taken since the last reset. */
+/** A session that learns nothing: losses come from a script, the first weight counts the steps since the last reset. */
 class ScriptedSession implements TrainingSession {
   readonly stepsOf: number[];
   readonly rows: (Int32Array | null)[][] = [];
@@ -53,7 +53,7 @@ class ScriptedSession implements TrainingSession {
   }
 }
 
-export interface Script {
+interface Script {
   /** Losses by steps since the start, learning rate and net. */
   readonly validation: (steps: number, rate: number, net: number) => number;
   readonly training?: (steps: number, rate: number, net: number) => number;
@@ -61,7 +61,7 @@ export interface Script {
 
 export function scripted(script: Script): { executor: NetExecutor; sessions: ScriptedSession[] } {
   const sessions: ScriptedSession[] = [];
-  const unused = () => assert.fail("not asked for");
+  const unused = () => assert.fail("the test does not call this");
   const train: NetExecutor["train"] = (_, tasks) => {
     const session = new ScriptedSession(
       tasks.map(({ weights }) => weights),

@@ -1,10 +1,15 @@
-// Training tasks on a sine, small enough for the reference executor, and how to run them to their end.
+// Training tasks on a sine wave, small enough for the reference executor.
 
 import assert from "node:assert/strict";
-import type { FitOptions, FitProgress, FitResult, FitTask } from "../../../../src/engine/engine.ts";
 import type { NetExecutor } from "../../../../src/engine/executor.ts";
 import { fitNets } from "../../../../src/engine/fit.ts";
 import { createReferenceExecutor } from "../../../../src/engine/reference/reference-executor.ts";
+import type {
+  FitOptions,
+  FitProgress,
+  FitResult,
+  FitTask,
+} from "../../../../src/models/forecastnet/engine.ts";
 import { frameHistory } from "../../../../src/models/forecastnet/framing.ts";
 import { initialWeights } from "../../../../src/models/forecastnet/initial-weights.ts";
 import { planNet } from "../../../../src/models/forecastnet/plan.ts";
@@ -17,7 +22,7 @@ export const gaussian = specOf("FN", 3, { cell });
 const sine = Float64Array.from({ length: 120 }, (_, t) => 0.5 + 0.5 * Math.sin((2 * Math.PI * t) / 12));
 const unit = { offset: [0], scale: [1] };
 export const training = frameHistory(linear, unit, sine, { from: 0, to: 90 });
-export const validation = frameHistory(linear, unit, sine, { from: 90, to: 120 });
+const validation = frameHistory(linear, unit, sine, { from: 90, to: 120 });
 
 export const options: FitOptions = {
   seed: 1,
@@ -39,12 +44,15 @@ export function taskOf(changes: Partial<FitOptions> = {}, spec: ForecastNetSpec 
   return { spec, start, training, validation, options: { ...options, ...changes } };
 }
 
-interface Outcome {
+interface FitOutcome {
   readonly results: readonly FitResult[];
   readonly progress: readonly FitProgress[];
 }
 
-export function fit(tasks: readonly FitTask[], executor: NetExecutor = createReferenceExecutor()): Outcome {
+export function fit(
+  tasks: readonly FitTask[],
+  executor: NetExecutor = createReferenceExecutor(),
+): FitOutcome {
   const fitting = fitNets(executor, tasks);
   const progress: FitProgress[] = [];
   for (;;) {
@@ -59,7 +67,7 @@ export function fitted(result: FitResult): Extract<FitResult, { outcome: "fitted
   return result;
 }
 
-/** Zero weights, so that a scripted session's first weight is the number of steps taken. One batch an epoch. */
+/** Zero weights, so that a scripted session's first weight is the number of steps. One batch per epoch. */
 export function scriptedTask(changes: Partial<FitOptions> = {}): FitTask {
   const task = taskOf({ batchSize: 1000, ...changes });
   return { ...task, start: new Float32Array(task.start.length) };

@@ -1,16 +1,20 @@
-// Models around nets that say what a test wants them to say.
+// Models with nets whose output the test chooses.
 
 import assert from "node:assert/strict";
-import type { Distribution, ForecastAnswer, ForecastOptions } from "../../../../src/engine/engine.ts";
 import type { NetExecutor, SampleTask } from "../../../../src/engine/executor.ts";
 import { forecastModels } from "../../../../src/engine/forecast-model.ts";
+import type {
+  Distribution,
+  ForecastAnswer,
+  ForecastOptions,
+} from "../../../../src/models/forecastnet/engine.ts";
 import { initialWeights } from "../../../../src/models/forecastnet/initial-weights.ts";
 import type { ForecastNetModel, Member } from "../../../../src/models/forecastnet/model.ts";
 import { planNet } from "../../../../src/models/forecastnet/plan.ts";
 import { type ForecastNetSpec, specOf } from "../../../../src/models/forecastnet/spec.ts";
 import { ForecastnetError } from "../../../../src/runtime/errors.ts";
 
-export const options: ForecastOptions = { paths: 40, levels: [0.1, 0.5, 0.9], keepPaths: false };
+export const options: ForecastOptions = { paths: 40, levels: [0.1, 0.5, 0.9] };
 export const cell = { kind: "dense", units: [4], activation: "relu" } as const;
 export const spec = specOf("FN", 3, { cell, inputLength: 4 });
 export const window = Float64Array.of(10, 12, 11, 14);
@@ -24,6 +28,7 @@ export function modelOf(
   changes: Partial<ForecastNetModel> = {},
 ): ForecastNetModel {
   return {
+    family: "forecastnet",
     key: "pump",
     version: "v3",
     scaler: { offset: [10], scale: [5] },
@@ -47,7 +52,7 @@ export function forecast(
   return answer;
 }
 
-/** In place of a net: every path has mean `mean` and deviation `deviation` at every step, in net units. */
+/** Replaces the net: every path has the mean `mean` and the deviation `deviation` at every step, in net units. */
 export function executorOf(
   mean: (at: { step: number; target: number; path: number }) => number,
   deviation = 1,
@@ -64,7 +69,7 @@ export function executorOf(
     );
     return { mean: values, deviation: noise && new Float32Array(values.length).fill(deviation) };
   };
-  const unused = () => assert.fail("not asked for");
+  const unused = () => assert.fail("the test does not call this");
   return {
     sample: (tasks) => tasks.map(sample),
     train: unused,

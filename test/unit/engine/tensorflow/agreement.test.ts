@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { NetExecutor, TrainingSession } from "../../../../src/engine/executor.ts";
 import { createReferenceExecutor } from "../../../../src/engine/reference/reference-executor.ts";
-import type { CellSpec } from "../../../../src/models/forecastnet/cells/cell-kinds.ts";
+import type { CellSpec } from "../../../../src/models/forecastnet/cells.ts";
 import { planNet } from "../../../../src/models/forecastnet/plan.ts";
 import { type ForecastNetSpec, specOf } from "../../../../src/models/forecastnet/spec.ts";
 import {
@@ -34,7 +34,9 @@ const specs: Readonly<Record<string, ForecastNetSpec>> = {
   cFN2: specOf("cFN2", 3),
   "a net of one step": specOf("FN", 1),
   "several channels, targets and a shortcut": specOf("FN", 3, {
-    ...{ channels: 3, targets: [0, 2], shortcut: "linear" },
+    channels: 3,
+    targets: [0, 2],
+    shortcut: "linear",
   }),
   "cells that differ, and a shortcut around convolutions": specOf("cFN", 3, {
     shortcut: "linear",
@@ -43,11 +45,11 @@ const specs: Readonly<Record<string, ForecastNetSpec>> = {
   "the CRPS": specOf("FN", 4, { loss: "crps" }),
   "the CRPS around convolutions, with a shortcut": specOf("cFN", 3, { loss: "crps", shortcut: "linear" }),
   "the authors' convolutions": specOf("cFN", 4, { cell: convCell(conv(6, 5, 2, null), conv(6, 3, 1, null)) }),
-  "pools that step wider than they are": specOf("cFN", 4, {
+  "pools with strides larger than their size": specOf("cFN", 4, {
     inputLength: 11,
     cell: convCell(conv(3, 3, 2, { size: 2, stride: 3 }), conv(4, 2, 1, { size: 3, stride: 2 })),
   }),
-  "a pool that leaves out all but the window": specOf("cFN", 4, {
+  "a pool that sees only the window": specOf("cFN", 4, {
     inputLength: 12,
     cell: convCell(conv(3, 1, 0, { size: 2, stride: 8 }), conv(4, 2, 1, null)),
   }),
@@ -63,7 +65,7 @@ onBackends((loaded) => {
   for (const [name, spec] of Object.entries(specs)) {
     const plan = planNet(spec);
 
-    test(`${name}: every sample path is the reference's`, () => {
+    test(`${name}: every sample path equals the reference`, () => {
       withExecutor(loaded(), (executor) => {
         const tasks = [1, 11, 21].map((seed) => sampleTask(plan, seed));
         const expected = reference.sample(tasks);
@@ -74,7 +76,7 @@ onBackends((loaded) => {
       });
     });
 
-    test(`${name}: outputs, loss and every derivative are the reference's`, () => {
+    test(`${name}: outputs, loss and every derivative equal the reference`, () => {
       withExecutor(loaded(), (executor) => {
         const net = { plan, weights: randomWeights(plan, 3) };
         const rows = randomRows(plan, 5, 4);
@@ -97,7 +99,7 @@ onBackends((loaded) => {
       });
     });
 
-    /** Losses of every step and then on validation, and the weights in the end. */
+    /** The losses of every step and of validation, and the final weights. */
     function trainThree(executor: NetExecutor): Trained {
       const session = executor.train(
         plan,
@@ -122,8 +124,8 @@ interface Trained {
 }
 
 /**
- * As vectors: Adam divides a gradient by its own size, so that a weight whose gradient is all rounding may step
- * either way, and the numbers cannot be held to one another one by one.
+ * Compares vectors, not single weights: Adam divides a gradient by its size, so that a weight whose gradient is a
+ * rounding error can move in either direction.
  */
 function assertNear(actual: Float32Array, expected: Float32Array): void {
   assert.equal(actual.length, expected.length);
@@ -131,7 +133,7 @@ function assertNear(actual: Float32Array, expected: Float32Array): void {
   assert.ok(apart <= 1e-4, `the weights are ${apart} apart`);
 }
 
-/** Minibatches of unequal length; the second net rests in the second and third step. */
+/** Minibatches of unequal length; the second net skips the second and third step. */
 function fourSteps(session: TrainingSession): number[][] {
   const adam = [
     { learningRate: 1e-2, weightDecay: 0.1, shortcutRate: 1 },
@@ -139,8 +141,8 @@ function fourSteps(session: TrainingSession): number[][] {
     { learningRate: 1e-4, weightDecay: 0.01, shortcutRate: 0.1 },
   ];
   return [0, 1, 2, 3].map((step) => {
-    const isResting = step === 1 || step === 2;
-    const rows = [Int32Array.of(0, 3, 5), isResting ? null : Int32Array.of(7, step), Int32Array.of(1)];
+    const isSkipping = step === 1 || step === 2;
+    const rows = [Int32Array.of(0, 3, 5), isSkipping ? null : Int32Array.of(7, step), Int32Array.of(1)];
     return [...session.step(rows, adam)].filter((_loss, net) => rows[net] !== null);
   });
 }

@@ -1,4 +1,4 @@
-// TensorFlow loads on every machine: native where it is set up and whole, plain everywhere else, and says which.
+// TensorFlow loads on every machine: native if it is set up and works, otherwise plain. It reports which.
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
@@ -24,7 +24,7 @@ import { nativeTensorFlow } from "../../../rig/tensorflow.ts";
 const scratch = mkdtempSync(join(tmpdir(), "forecastnet-binding-"));
 after(() => rmSync(scratch, { recursive: true }));
 
-/** A module in a project of its own, whose native package holds these files. */
+/** A module in a new project whose native package has these files. */
 function projectWith(textByFile: Readonly<Record<string, string>>): string {
   const root = mkdtempSync(join(scratch, "project-"));
   for (const [name, content] of Object.entries(textByFile)) {
@@ -39,7 +39,7 @@ const packageJson = `{ "name": "@tensorflow/tfjs-node-gpu", "main": "index.js" }
 const brokenPackage = {
   "package.json": packageJson,
   "index.js": `module.exports = require("./${bindingFile}");`,
-  [bindingFile]: "this is no shared library",
+  [bindingFile]: "this is not a shared library",
 };
 
 function product(tf: TensorFlow): number[] {
@@ -47,20 +47,20 @@ function product(tf: TensorFlow): number[] {
 }
 
 describe("looking for the native binding", () => {
-  test("says when the package is not installed", () => {
+  test("reports that the package is not installed", () => {
     const found = findNativeBinding(projectWith({}));
     assert.deepEqual([found.present, found.packageFolder, found.path], [false, null, null]);
     assert.match(found.reason, /npm ci/);
   });
 
-  test("names the command that sets it up when only the package is there", () => {
+  test("reports the setup command if only the package is installed", () => {
     const found = findNativeBinding(projectWith({ "package.json": packageJson }));
     assert.deepEqual([found.present, found.variant], [false, null]);
     assert.match(found.reason, /npm run setup:tensorflow -- cpu/);
     assert.ok(found.path?.endsWith(bindingFile));
   });
 
-  test("tells what was set up, without loading it", () => {
+  test("reports what was set up without loading it", () => {
     const manifest = (content: string) => ({ ...brokenPackage, [manifestFile]: content });
     const variantOf = (files: Readonly<Record<string, string>>) => {
       const { present, variant } = findNativeBinding(projectWith(files));
@@ -74,7 +74,7 @@ describe("looking for the native binding", () => {
 });
 
 describe("loading TensorFlow", () => {
-  test("takes the plain backend where the native one is not set up, and computes", async () => {
+  test("uses the plain backend if the native one is not set up", async () => {
     const loaded = await loadTensorFlow({ from: projectWith({ "package.json": packageJson }) });
     assert.deepEqual([loaded.backend, loaded.device, loaded.tf.getBackend()], ["plain", "cpu", "cpu"]);
     assert.match(loaded.reason, /not set up/);
@@ -82,7 +82,7 @@ describe("loading TensorFlow", () => {
     assert.deepEqual(product(loaded.tf), [32]);
   });
 
-  test("survives a native binding that does not load, and says what was wrong with it", async () => {
+  test("falls back to the plain backend if the native binding does not load, and reports why", async () => {
     const from = projectWith(brokenPackage);
     const loaded = await loadTensorFlow({ from });
     assert.equal(loaded.backend, "plain");
@@ -91,7 +91,7 @@ describe("loading TensorFlow", () => {
     assert.deepEqual(product(loaded.tf), [32]);
   });
 
-  test("survives a manifest that is no JSON", async () => {
+  test("accepts a manifest that is not JSON", async () => {
     const loaded = await loadTensorFlow({ from: projectWith({ ...brokenPackage, [manifestFile]: "{" }) });
     assert.equal(loaded.backend, "plain");
   });
@@ -119,13 +119,13 @@ describe("the native backend", async () => {
     assert.match(version, /^libtensorflow 2\./);
   }
 
-  test("is taken where it is set up", needsNative, async () => {
+  test("is used if it is set up", needsNative, async () => {
     const loaded = await loadTensorFlow();
     assert.deepEqual([loaded.backend, loaded.tf.getBackend()], ["native", "tensorflow"]);
     assert.deepEqual(product(loaded.tf), [32]);
   });
 
-  test("gives way when the plain one is asked for, and comes back", needsNative, async () => {
+  test("is replaced when the plain one is requested, and can be loaded again", needsNative, async () => {
     const plain = await loadTensorFlow({ backend: "plain" });
     assert.deepEqual([plain.backend, plain.tf.getBackend()], ["plain", "cpu"]);
     assert.deepEqual(product(plain.tf), [32]);
@@ -133,14 +133,14 @@ describe("the native backend", async () => {
     assert.deepEqual([native.backend, native.tf.getBackend()], ["native", "tensorflow"]);
   });
 
-  test("prints nothing, on a processor", needsNative, async (context) => {
-    if (findNativeBinding().variant === "gpu") return context.skip("CUDA has words of its own");
+  test("prints nothing on a CPU", needsNative, async (context) => {
+    if (findNativeBinding().variant === "gpu") return context.skip("CUDA prints messages of its own");
     const { stdout, stderr } = await promisify(execFile)(process.execPath, [multiplyProgram]);
     assertGood(stdout);
     assert.equal(stderr, "");
   });
 
-  test("loads on a Node without the functions that Node 23 removed", needsNative, async () => {
+  test("loads without the functions that Node 23 removed", needsNative, async () => {
     const program = `
       const util = require("node:util");
       delete util.isArray;
@@ -150,7 +150,7 @@ describe("the native backend", async () => {
     assertGood(stdout);
   });
 
-  test("loads in two threads at once, which then end in order", needsNative, async () => {
+  test("loads in two threads at once, which both exit with code 0", needsNative, async () => {
     const reports = [1, 2].map(async () => {
       const worker = new Worker(multiplyProgram, { stdout: true });
       const [report, [code]] = await Promise.all([text(worker.stdout), once(worker, "exit")]);

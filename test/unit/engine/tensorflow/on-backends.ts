@@ -1,4 +1,4 @@
-// What the tests of the TensorFlow executor share: both backends, random nets and rows, and a count of tensors.
+// Shared by the tests of the TensorFlow executor: both backends, random nets and rows, and a count of tensors.
 
 import assert from "node:assert/strict";
 import { before, describe } from "node:test";
@@ -16,7 +16,7 @@ import { nativeTensorFlow } from "../../../rig/tensorflow.ts";
 
 const needsNative = await nativeTensorFlow();
 
-/** Tests of one backend; one after the other, since a thread computes on one backend at a time. */
+/** Runs the tests on one backend after the other, since a thread computes on one backend at a time. */
 export function onBackends(body: (loaded: () => LoadedTensorFlow) => void): void {
   for (const backend of ["plain", "native"] as const) {
     describe(`on the ${backend} backend`, backend === "native" ? needsNative : {}, () => {
@@ -33,7 +33,7 @@ export function onBackends(body: (loaded: () => LoadedTensorFlow) => void): void
   }
 }
 
-/** Runs `body` with an executor, closes it, and insists that no tensor is left. */
+/** Runs `body` with an executor, closes it, and asserts that no tensor is left. */
 export function withExecutor(
   loaded: LoadedTensorFlow,
   body: (executor: TensorFlowExecutor) => void,
@@ -81,7 +81,7 @@ export function sampleTask(
   return { net: { plan, weights }, window: uniforms(plan.windowSize, seed + 1, 0, 1), noise };
 }
 
-/** Every number within 1e-4 of the other, relative to the largest of them. */
+/** Every number is within 1e-4 of the expected, relative to the largest of them. */
 export function assertClose(
   actual: ArrayLike<number> | null,
   expected: ArrayLike<number> | null,
@@ -95,7 +95,7 @@ export function assertClose(
   let largest = 0;
   for (let i = 0; i < expected.length; i++) largest = Math.max(largest, Math.abs(expected[i]));
   for (let i = 0; i < expected.length; i++) {
-    // Written so that NaN is not close to anything.
+    // Written so that NaN fails.
     if (Math.abs(actual[i] - expected[i]) <= 1e-4 * largest) continue;
     assert.fail(`${what}[${i}]: ${actual[i]} instead of ${expected[i]}`);
   }

@@ -1,4 +1,4 @@
-// The layout on the device must hold every weight once and lose none on the way there and back.
+// The layout on the device has every weight once, and weights survive the way there and back.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -19,15 +19,15 @@ const plans = [
   planNet(specOf("cFN2", 3, { shortcut: "linear" })),
 ];
 
-test("every weight lies in one panel, once", () => {
+test("every weight is in one panel, once", () => {
   for (const plan of plans) {
-    const places = layOut(plan).panels.flatMap(({ order }) => [...order]);
-    assert.equal(places.length, plan.weightCount);
-    assert.equal(new Set(places).size, plan.weightCount);
+    const indices = layOut(plan).panels.flatMap(({ order }) => [...order]);
+    assert.equal(indices.length, plan.weightCount);
+    assert.equal(new Set(indices).size, plan.weightCount);
   }
 });
 
-test("weights, biases and shortcuts lie in panels of their own", () => {
+test("weights, biases and shortcuts are in separate panels", () => {
   for (const plan of plans) {
     const roles = new Array<PanelRole>(plan.weightCount).fill("biases");
     for (const { layers, mean, deviation } of plan.cells) {
@@ -38,14 +38,14 @@ test("weights, biases and shortcuts lie in panels of their own", () => {
     for (const { from, to } of shortcutsOf(plan)) roles.fill("shortcuts", from, to);
     for (const { order, role } of layOut(plan).panels) {
       assert.ok(
-        order.every((place) => roles[place] === role),
+        order.every((index) => roles[index] === role),
         role,
       );
     }
   }
 });
 
-test("weights come back from the panels as they went", () => {
+test("weights read back from panels are unchanged", () => {
   for (const plan of plans) {
     const nets = [0, 1].map((net) => Float32Array.from({ length: plan.weightCount }, (_, i) => i + net / 2));
     const back = new Float32Array(plan.weightCount);
@@ -65,7 +65,7 @@ test("the window's columns of all cells but the first share one panel", () => {
   assert.equal(panels[window.biases].rows, 72);
 });
 
-test("so do the shortcuts' columns of the window", () => {
+test("the shortcuts' columns of the window share one panel", () => {
   const spec = specOf("cFN", 4, { shortcut: "linear", channels: 2, targets: [0, 1] });
   const { windowShortcuts, panels } = layOut(planNet(spec));
   assert.ok(windowShortcuts !== null);

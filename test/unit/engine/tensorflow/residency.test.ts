@@ -1,4 +1,4 @@
-// Nets on the device: what is kept, what goes first, what replacing one does to the others.
+// Nets on the device: which stay, which are evicted first, and that replacing one does not affect the others.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -21,7 +21,7 @@ function assertSame(actual: readonly PathOutputs[], expected: readonly PathOutpu
 }
 
 onBackends((loaded) => {
-  test("a second forecast with the same nets leaves no further tensor", () => {
+  test("a second forecast with the same nets leaves no additional tensors", () => {
     withExecutor(loaded(), (executor) => {
       const tasks = seeds.map((seed) => sampleTask(plan, seed));
       executor.sample(tasks);
@@ -33,7 +33,7 @@ onBackends((loaded) => {
     });
   });
 
-  test("derivatives leave no tensor", () => {
+  test("differentiate leaves no tensors", () => {
     withExecutor(loaded(), (executor) => {
       const tensors = countTensors(loaded());
       const { net, window } = sampleTask(plan, 1);
@@ -44,7 +44,7 @@ onBackends((loaded) => {
 
   test("stacked nets forecast as each does alone, in the order of the tasks", () => {
     withExecutor(loaded(), (executor) => {
-      // Two shapes, two numbers of paths, one net asked twice, mixed as a batch may mix them.
+      // Two shapes, two numbers of paths, one net twice, in mixed order.
       const tasks = [
         ...seeds.map((seed) => sampleTask(plan, seed)),
         sampleTask(convPlan, 60),
@@ -57,20 +57,20 @@ onBackends((loaded) => {
     });
   });
 
-  test("a plan made anew from the same spec joins the stack of the old one", () => {
+  test("nets of equal plans run in one stack", () => {
     withExecutor(loaded(), (executor) => {
       const again = planNet(specOf("FN", 3));
       const first = sampleTask(plan, 10);
       const second = sampleTask(again, 20);
       const single = [first, second].flatMap((task) => executor.sample([task]));
       assertSame(executor.sample([first, second]), single);
-      // The same weights under an equal plan are not put on the device twice.
+      // The same weights under an equal plan are not uploaded twice.
       executor.sample([{ ...first, net: { plan: again, weights: first.net.weights } }]);
       assert.equal(executor.resident().models, 2);
     });
   });
 
-  test("tasks that share one table of noise forecast as with tables of their own", () => {
+  test("tasks that share a table of noise forecast as with separate tables", () => {
     withExecutor(loaded(), (executor) => {
       const { noise } = sampleTask(plan, 10);
       assert.ok(noise !== null);
@@ -93,7 +93,7 @@ onBackends((loaded) => {
     });
   });
 
-  test("the net not used for longest goes first, and comes back when it is asked for", () => {
+  test("the least recently used net is evicted first, and uploaded again when it is requested", () => {
     withExecutor(
       loaded(),
       (executor) => {
@@ -102,7 +102,7 @@ onBackends((loaded) => {
         executor.sample([a]);
         executor.sample([d]);
         assert.deepEqual(executor.resident(), { models: 3, bytes: 3 * bytesOfNet });
-        // Only b is gone: releasing it changes nothing, releasing the others does.
+        // Only b was evicted: releasing it changes nothing, releasing the others does.
         executor.release(b.net.weights);
         assert.equal(executor.resident().models, 3);
         assert.deepEqual(executor.sample([b]), [first[1]]);
@@ -113,7 +113,7 @@ onBackends((loaded) => {
     );
   });
 
-  test("a batch larger than the budget is forecast in parts that fit", () => {
+  test("a batch larger than the budget is forecast in parts", () => {
     const tasks = seeds.map((seed) => sampleTask(plan, seed));
     let expected: readonly PathOutputs[] = [];
     withExecutor(loaded(), (executor) => {
@@ -124,15 +124,15 @@ onBackends((loaded) => {
         loaded(),
         (executor) => {
           assertSame(executor.sample(tasks), expected);
-          const most = Math.max(bytesOfNet, budgetBytes);
-          assert.ok(executor.resident().bytes <= most, `${executor.resident().bytes} bytes of ${most}`);
+          const limit = Math.max(bytesOfNet, budgetBytes);
+          assert.ok(executor.resident().bytes <= limit, `${executor.resident().bytes} bytes of ${limit}`);
         },
         { budgetBytes },
       );
     }
   });
 
-  test("a batch larger than a stack may be is forecast in several", () => {
+  test("a batch larger than the limit of a stack is forecast in several stacks", () => {
     withExecutor(
       loaded(),
       (executor) => {
@@ -146,7 +146,7 @@ onBackends((loaded) => {
     );
   });
 
-  test("a task gives the same bytes in whatever batch it comes", () => {
+  test("a task gives the same bytes in any batch", () => {
     for (const { net, paths } of [
       { net: plan, paths: 5 },
       { net: plan, paths: 36 },

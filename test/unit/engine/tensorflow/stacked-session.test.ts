@@ -1,4 +1,4 @@
-// Many nets in one training session: each must fare as it would alone.
+// Many nets in one training session: each trains as it would alone.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -32,7 +32,7 @@ function taskOf(seed: number): SessionTask {
 
 const tasks = [100, 200, 300, 400].map(taskOf);
 
-/** One step of the nets named; the others rest. */
+/** One step of the given nets; the others skip it. */
 function stepOf(session: TrainingSession, nets: readonly number[]): Float64Array {
   return session.step(
     tasks.map((_, net) => (nets.includes(net) ? rows : null)),
@@ -41,7 +41,7 @@ function stepOf(session: TrainingSession, nets: readonly number[]): Float64Array
 }
 
 onBackends((loaded) => {
-  test("nets that rest in turn end where each would alone, in stacks of any size", () => {
+  test("nets that skip steps end with the weights each would have alone, in stacks of any size", () => {
     const turns = [[0, 1, 2, 3], [0, 2], [2], [1, 3], [0, 1, 2, 3], [3, 0]];
     for (const training of [1, 60_000, 2 ** 29]) {
       withExecutor(
@@ -62,7 +62,7 @@ onBackends((loaded) => {
     }
   });
 
-  test("a net that rests keeps its weights to the bit and has no loss", () => {
+  test("a net that skips a step keeps its weights bit by bit and has no loss", () => {
     withExecutor(loaded(), (executor) => {
       const session = executor.train(plan, tasks);
       stepOf(session, [0, 1, 2, 3]);
@@ -74,7 +74,7 @@ onBackends((loaded) => {
     });
   });
 
-  test("weights put in place start anew, without moments, and leave the other nets alone", () => {
+  test("a reset net starts without moments, and the other nets do not change", () => {
     withExecutor(loaded(), (executor) => {
       const session = executor.train(plan, tasks);
       const untouched = executor.train(plan, tasks);
@@ -91,7 +91,7 @@ onBackends((loaded) => {
     });
   });
 
-  test("a session keeps copies of the weights it is given, and hands out copies", () => {
+  test("a session copies the weights it is given, and returns copies", () => {
     withExecutor(loaded(), (executor) => {
       const weights = tasks[0].weights.slice();
       const session = executor.train(plan, [{ ...tasks[0], weights }]);
@@ -105,7 +105,7 @@ onBackends((loaded) => {
     });
   });
 
-  test("a net that is no longer a number does not harm its neighbours", () => {
+  test("a net of NaN does not affect other nets of its stack", () => {
     withExecutor(loaded(), (executor) => {
       const broken = tasks.with(1, { ...tasks[1], weights: tasks[1].weights.map(() => Number.NaN) });
       const session = executor.train(plan, broken);
@@ -117,7 +117,7 @@ onBackends((loaded) => {
     });
   });
 
-  test("nets that differ by their loss alone are each trained for their own", () => {
+  test("nets that differ only by their loss are each trained by their own loss", () => {
     withExecutor(loaded(), (executor) => {
       const [likelihood, crps] = (["likelihood", "crps"] as const).map((loss) =>
         planNet({ ...plan.spec, loss }),
@@ -127,12 +127,16 @@ onBackends((loaded) => {
         const net = { plan: each, weights: tasks[0].weights };
         const { loss } = reference.differentiate(net, tasks[0].validation);
         assertClose(sessions[i].validate("forced"), [loss], `loss ${each.spec.loss}`);
-        assertClose([executor.differentiate(net, tasks[0].validation).loss], [loss], "the same in one pass");
+        assertClose(
+          [executor.differentiate(net, tasks[0].validation).loss],
+          [loss],
+          "the loss of differentiate",
+        );
       }
     });
   });
 
-  test("the CRPS of a deviation that is zero in single precision is the distance, and its slopes are finite", () => {
+  test("the CRPS of a deviation that rounds to zero is |y − μ|, with a finite gradient", () => {
     withExecutor(loaded(), (executor) => {
       const sharp = planNet({ ...plan.spec, loss: "crps" });
       const weights = tasks[0].weights.slice();
@@ -148,7 +152,7 @@ onBackends((loaded) => {
     });
   });
 
-  test("validation sets of unequal length count each row once, and an empty one has no loss", () => {
+  test("validation sets of unequal length count each row once, and an empty set has no loss", () => {
     withExecutor(
       loaded(),
       (executor) => {
@@ -171,7 +175,7 @@ onBackends((loaded) => {
     );
   });
 
-  test("steps, rests, resets and validation leave no tensor beyond weights and moments", () => {
+  test("steps, skipped steps, resets and validation leave no tensors but weights and moments", () => {
     withExecutor(loaded(), (executor) => {
       const before = countTensors(loaded());
       const session = executor.train(plan, tasks);
@@ -188,7 +192,7 @@ onBackends((loaded) => {
     });
   });
 
-  test("closing the executor closes its sessions; a closed session says so", () => {
+  test("closing the executor closes its sessions, which then refuse work", () => {
     withExecutor(loaded(), (executor) => {
       const session = executor.train(plan, tasks);
       stepOf(session, [0, 1, 2, 3]);

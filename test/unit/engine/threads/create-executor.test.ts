@@ -1,41 +1,52 @@
-// The executors as threads host them: each is loaded there, agrees with the reference, and trains. TensorFlow runs on
-// whichever backend is set up here.
+// Executors in threads: each loads there, agrees with the reference, and trains. TensorFlow runs on the backend that is
+// set up on this machine.
 
 import assert from "node:assert/strict";
 import { describe, type TestContext, test } from "node:test";
-import type { Distribution, Engine, FitTask, ForecastTask } from "../../../../src/engine/engine.ts";
 import { forecastModels } from "../../../../src/engine/forecast-model.ts";
 import { createReferenceExecutor } from "../../../../src/engine/reference/reference-executor.ts";
 import type { ExecutorSetup } from "../../../../src/engine/threads/protocol.ts";
 import { openThreadedEngine } from "../../../../src/engine/threads/threaded-engine.ts";
+import type {
+  Distribution,
+  Engine,
+  FitTask,
+  ForecastTask,
+} from "../../../../src/models/forecastnet/engine.ts";
 import { frameHistory } from "../../../../src/models/forecastnet/framing.ts";
 import { randomModel, waveOf } from "../../../rig/random-model.ts";
 
-const options = { paths: 8, levels: [0.1, 0.9], keepPaths: false };
+const options = { paths: 8, levels: [0.1, 0.9] };
 
 const tasks: readonly ForecastTask[] = [1, 2, 3].map((seed) => {
   const model = randomModel({ key: `s${seed}`, seed });
   return { model, window: waveOf(model, seed) };
 });
 
-/** The third net has a shape of its own. */
+/** The third net has another shape. */
 const fits: readonly FitTask[] = [1, 2, 3].map((seed) => {
   const { scaler, members } = randomModel({ seed, horizon: seed === 3 ? 2 : 3 });
   const [{ spec, weights }] = members;
   const history = Float64Array.from({ length: 60 }, (_, i) => 5 + 3 * Math.sin(i / 3 + seed));
   const rows = frameHistory(spec, scaler, history, { from: 0, to: 60 });
   return {
-    ...{ spec, start: weights, training: rows, validation: rows },
+    spec,
+    start: weights,
+    training: rows,
+    validation: rows,
     options: {
-      ...{ seed, batchSize: 16, maxEpochs: 2, patience: 2, learningRates: [0.01], searchEpochs: 1 },
-      ...{
-        weightDecay: 0,
-        shortcutRate: 1,
-        schedule: "constant",
-        stepsPerEpoch: null,
-        keepsEpochs: false,
-        criterion: "forced",
-      },
+      seed,
+      batchSize: 16,
+      maxEpochs: 2,
+      patience: 2,
+      learningRates: [0.01],
+      searchEpochs: 1,
+      weightDecay: 0,
+      shortcutRate: 1,
+      schedule: "constant",
+      stepsPerEpoch: null,
+      keepsEpochs: false,
+      criterion: "forced",
     },
   };
 });
@@ -48,7 +59,7 @@ async function openFor(t: TestContext, setup: ExecutorSetup): Promise<Engine> {
 
 for (const setup of [{ kind: "simd" }, { kind: "tensorflow", memoryMb: 64 }] as const) {
   describe(`the ${setup.kind} executor in a thread`, () => {
-    test("forecasts what the reference does, and says what it runs on", async (t) => {
+    test("forecasts as the reference does, and reports its hardware", async (t) => {
       const engine = await openFor(t, setup);
       const { name, device, detail } = engine.description;
       assert.equal(name, setup.kind);
@@ -67,9 +78,9 @@ for (const setup of [{ kind: "simd" }, { kind: "tensorflow", memoryMb: 64 }] as 
 
     test("trains nets of several shapes", async (t) => {
       const engine = await openFor(t, setup);
-      const heard = new Set<number>();
-      const results = await engine.fit(fits, { onProgress: ({ task }) => heard.add(task) });
-      assert.deepEqual([...heard].sort(), [0, 1, 2]);
+      const reported = new Set<number>();
+      const results = await engine.fit(fits, { onProgress: ({ task }) => reported.add(task) });
+      assert.deepEqual([...reported].sort(), [0, 1, 2]);
       for (const [i, result] of results.entries()) {
         assert.ok(result.outcome === "fitted", JSON.stringify(result));
         assert.equal(result.weights.length, fits[i].start.length);
@@ -79,7 +90,7 @@ for (const setup of [{ kind: "simd" }, { kind: "tensorflow", memoryMb: 64 }] as 
   });
 }
 
-test("what tensorflow keeps on its device is told, and given back on release", async (t) => {
+test("the engine reports what tensorflow keeps on its device, and release frees it", async (t) => {
   const engine = await openFor(t, { kind: "tensorflow", memoryMb: 64 });
   await engine.forecast(tasks, options);
   const { byteLength } = tasks[0].model.members[0].weights;

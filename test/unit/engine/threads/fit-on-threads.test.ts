@@ -1,11 +1,11 @@
-// Training on real threads, with the reference executor behind them.
+// Training by an engine on real threads with the reference executor.
 
 import assert from "node:assert/strict";
 import { describe, type TestContext, test } from "node:test";
-import type { Engine, FitProgress, FitTask } from "../../../../src/engine/engine.ts";
 import { fitNets } from "../../../../src/engine/fit.ts";
 import { createReferenceExecutor } from "../../../../src/engine/reference/reference-executor.ts";
 import { openThreadedEngine } from "../../../../src/engine/threads/threaded-engine.ts";
+import type { Engine, FitProgress, FitTask } from "../../../../src/models/forecastnet/engine.ts";
 import { frameHistory } from "../../../../src/models/forecastnet/framing.ts";
 import { randomModel, waveOf } from "../../../rig/random-model.ts";
 
@@ -24,18 +24,23 @@ function taskOf(seed: number, maxEpochs: number): FitTask {
     return { count, windows, targets };
   };
   return {
-    ...{ spec, start: weights, training: setOf(0, 90), validation: setOf(90, 120) },
+    spec,
+    start: weights,
+    training: setOf(0, 90),
+    validation: setOf(90, 120),
     options: {
-      ...{ seed, batchSize: 16, maxEpochs, patience: maxEpochs, learningRates: [0.01] },
-      ...{
-        searchEpochs: 1,
-        weightDecay: 0,
-        shortcutRate: 1,
-        schedule: "constant",
-        stepsPerEpoch: null,
-        keepsEpochs: false,
-        criterion: "forced" as const,
-      },
+      seed,
+      batchSize: 16,
+      maxEpochs,
+      patience: maxEpochs,
+      learningRates: [0.01],
+      searchEpochs: 1,
+      weightDecay: 0,
+      shortcutRate: 1,
+      schedule: "constant",
+      stepsPerEpoch: null,
+      keepsEpochs: false,
+      criterion: "forced",
     },
   };
 }
@@ -49,14 +54,14 @@ function resultWithoutThreads(task: FitTask) {
 }
 
 describe("training on threads", () => {
-  test("gives what it gives without them, in the order of the tasks, and reports every epoch", async (t) => {
+  test("gives the same results as without threads, in the order of the tasks, and reports every epoch", async (t) => {
     const engine = await openFor(t);
     const tasks = [1, 2, 3].map((seed) => taskOf(seed, 3));
-    const heard: FitProgress[] = [];
-    const results = await engine.fit(tasks, { onProgress: (progress) => heard.push(progress) });
+    const reported: FitProgress[] = [];
+    const results = await engine.fit(tasks, { onProgress: (progress) => reported.push(progress) });
     assert.deepEqual(results, tasks.map(resultWithoutThreads));
     for (const task of [0, 1, 2]) {
-      const epochs = heard.filter((progress) => progress.task === task).map(({ epoch }) => epoch);
+      const epochs = reported.filter((progress) => progress.task === task).map(({ epoch }) => epoch);
       assert.ok(
         epochs.length >= 3 && epochs.every((epoch, i) => i === 0 || epoch > epochs[i - 1]),
         `${epochs}`,
@@ -64,13 +69,13 @@ describe("training on threads", () => {
     }
   });
 
-  test("hands weights back in shared memory, ready to be served", async (t) => {
+  test("returns weights in shared memory", async (t) => {
     const engine = await openFor(t, 1);
     const [result] = await engine.fit([taskOf(1, 2)]);
     assert.ok(result.outcome === "fitted" && result.weights.buffer instanceof SharedArrayBuffer);
   });
 
-  test("lets forecasts through, and goes on", async (t) => {
+  test("lets forecasts through and continues", async (t) => {
     const engine = await openFor(t, 1);
     const model = randomModel();
     const order: string[] = [];
@@ -80,7 +85,7 @@ describe("training on threads", () => {
     });
     training?.then(() => order.push("trained"));
     for (let i = 0; i < 3; i++) {
-      const options = { paths: 4, levels: [0.5], keepPaths: false };
+      const options = { paths: 4, levels: [0.5] };
       await engine.forecast([{ model, window: waveOf(model) }], options);
       order.push("forecast");
     }
@@ -88,7 +93,7 @@ describe("training on threads", () => {
     assert.deepEqual(order, ["forecast", "forecast", "forecast", "trained"]);
   });
 
-  test("ends between two steps when it is cancelled, also what waits behind it", async (t) => {
+  test("ends between two steps when it is cancelled, together with waiting trainings", async (t) => {
     const engine = await openFor(t, 1);
     const stop = new AbortController();
     const tasks = [taskOf(1, 1e9), taskOf(2, 1e9)];

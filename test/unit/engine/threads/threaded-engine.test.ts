@@ -1,17 +1,17 @@
-// The engine on real threads, with the reference executor behind them: what it answers is what the shared code
-// answers without threads, whatever the order of the work, and what breaks costs no more than it must.
+// Forecasts of an engine on real threads with the reference executor: they equal those of the shared code without
+// threads in any order of work, and a failure affects only what depends on it.
 
 import assert from "node:assert/strict";
 import { describe, type TestContext, test } from "node:test";
-import type { Engine, ForecastTask } from "../../../../src/engine/engine.ts";
 import { forecastModels } from "../../../../src/engine/forecast-model.ts";
 import { createReferenceExecutor } from "../../../../src/engine/reference/reference-executor.ts";
 import { openThreadedEngine } from "../../../../src/engine/threads/threaded-engine.ts";
+import type { Engine, ForecastTask } from "../../../../src/models/forecastnet/engine.ts";
 import type { ForecastNetSpec } from "../../../../src/models/forecastnet/spec.ts";
 import { ForecastnetError } from "../../../../src/runtime/errors.ts";
 import { randomModel, waveOf } from "../../../rig/random-model.ts";
 
-const options = { paths: 8, levels: [0.1, 0.5, 0.9], keepPaths: false };
+const options = { paths: 8, levels: [0.1, 0.5, 0.9] };
 
 async function openFor(t: TestContext, threads = 2): Promise<Engine> {
   const engine = await openThreadedEngine({ setup: { kind: "reference" }, threads });
@@ -26,26 +26,17 @@ const tasksOf = (count: number): ForecastTask[] =>
     return { model, window: waveOf(model, i) };
   });
 
-const expected = (tasks: readonly ForecastTask[], some = options) =>
-  forecastModels(createReferenceExecutor(), tasks, some);
+const expected = (tasks: readonly ForecastTask[]) =>
+  forecastModels(createReferenceExecutor(), tasks, options);
 
 describe("a forecast on threads", () => {
-  test("is to the bit what it is without them, in the order of the tasks", async (t) => {
+  test("has the same bits as one without threads, in the order of the tasks", async (t) => {
     const engine = await openFor(t);
     const tasks = tasksOf(50);
     assert.deepEqual(await engine.forecast(tasks, options), expected(tasks));
   });
 
-  test("brings its paths when asked for them", async (t) => {
-    const engine = await openFor(t, 1);
-    const tasks = tasksOf(3);
-    const withPaths = { ...options, keepPaths: true };
-    const answers = await engine.forecast(tasks, withPaths);
-    assert.deepEqual(answers, expected(tasks, withPaths));
-    assert.equal((answers[0] as { paths: Float64Array }).paths.length, 3 * 8);
-  });
-
-  test("looks at the newest steps of a window that holds more", async (t) => {
+  test("uses the newest steps of a window that is longer than the input", async (t) => {
     const engine = await openFor(t, 1);
     const [{ model, window }] = tasksOf(1);
     const longer = Float64Array.from([999, -999, ...window]);
@@ -55,18 +46,18 @@ describe("a forecast on threads", () => {
     );
   });
 
-  test("leaves the caller's window to the caller", async (t) => {
+  test("leaves the caller's window intact", async (t) => {
     const engine = await openFor(t, 1);
     const tasks = tasksOf(2);
     await engine.forecast(tasks, options);
     assert.deepEqual(await engine.forecast(tasks, options), expected(tasks));
   });
 
-  test("of no task is no answer", async (t) => {
+  test("of no tasks has no answers", async (t) => {
     assert.deepEqual(await (await openFor(t, 1)).forecast([], options), []);
   });
 
-  test("goes on beside others", async (t) => {
+  test("runs concurrently with others", async (t) => {
     const engine = await openFor(t);
     const batches = [30, 1, 17].map(tasksOf);
     const answers = await Promise.all(batches.map((tasks) => engine.forecast(tasks, options)));
@@ -77,8 +68,8 @@ describe("a forecast on threads", () => {
   });
 });
 
-describe("a task that cannot be answered", () => {
-  test("is answered by its error, and the tasks around it by their forecasts", async (t) => {
+describe("a task that does not fit", () => {
+  test("fails with its error, and the tasks around it succeed", async (t) => {
     const engine = await openFor(t);
     const tasks = tasksOf(20);
     const unfit = randomModel({ key: "unfit" });
@@ -103,8 +94,8 @@ describe("a task that cannot be answered", () => {
   });
 });
 
-describe("models", () => {
-  test("are held once, in shared memory, until they are released", async (t) => {
+describe("models on threads", () => {
+  test("are in shared memory once until they are released", async (t) => {
     const engine = await openFor(t);
     const tasks = tasksOf(6);
     await engine.forecast(tasks, options);
@@ -120,7 +111,7 @@ describe("models", () => {
     assert.equal(engine.status().residentBytes, bytes(tasks.slice(0, 2)));
   });
 
-  test("that were released can be asked for again", async (t) => {
+  test("that were released can be forecast again", async (t) => {
     const engine = await openFor(t, 1);
     const tasks = tasksOf(1);
     await engine.forecast(tasks, options);
@@ -128,7 +119,7 @@ describe("models", () => {
     assert.deepEqual(await engine.forecast(tasks, options), expected(tasks));
   });
 
-  test("of one name and version are told apart", async (t) => {
+  test("with equal names and versions are kept apart", async (t) => {
     const engine = await openFor(t, 1);
     const tasks = [1, 2].map((seed) => {
       const model = randomModel({ seed });
@@ -138,27 +129,28 @@ describe("models", () => {
   });
 });
 
-describe("an engine that is broken", () => {
-  /** No spec at all: not a task that is refused, but one that trips the code. */
-  const trip = (engine: Engine) =>
-    engine.differentiate({} as ForecastNetSpec, new Float32Array(0), {
-      ...{ count: 0, windows: new Float32Array(0), targets: new Float32Array(0) },
-    });
+describe("an engine", () => {
+  /** A model without a spec: the thread does not refuse it but crashes. */
+  const crash = (engine: Engine) => {
+    const model = randomModel();
+    const members = [{ ...model.members[0], spec: {} as ForecastNetSpec }];
+    return engine.forecast([{ model: { ...model, members }, window: waveOf(model) }], options);
+  };
 
-  test("fails what it was asked, says why, and refuses what comes later", async (t) => {
+  test("whose thread crashed fails pending work, reports why, and refuses later work", async (t) => {
     const engine = await openFor(t, 1);
     const tasks = tasksOf(1);
-    const [tripped, pending] = await Promise.allSettled([trip(engine), engine.forecast(tasks, options)]);
-    for (const { status, reason } of [tripped, pending] as PromiseRejectedResult[]) {
+    const [crashed, pending] = await Promise.allSettled([crash(engine), engine.forecast(tasks, options)]);
+    for (const { status, reason } of [crashed, pending] as PromiseRejectedResult[]) {
       assert.equal(status, "rejected");
       assert.equal(reason.code, "ENGINE_FAILED");
-      assert.match(reason.message, /^a thread of the engine ended: /);
+      assert.match(reason.message, /^an engine thread ended: /);
     }
-    assert.match(engine.status().trouble ?? "", /^a thread of the engine ended: /);
+    assert.match(engine.status().trouble ?? "", /^an engine thread ended: /);
     await assert.rejects(engine.forecast(tasks, options), { code: "ENGINE_FAILED" });
   });
 
-  test("after it was closed is not broken, and does no more work", async (t) => {
+  test("that was closed refuses work without reporting trouble", async (t) => {
     const engine = await openFor(t, 1);
     await engine.close();
     await assert.rejects(engine.forecast(tasksOf(1), options), {
@@ -169,7 +161,7 @@ describe("an engine that is broken", () => {
   });
 });
 
-test("closing waits for the forecasts that are under way", async (t) => {
+test("closing an engine waits for its running forecasts", async (t) => {
   const engine = await openFor(t, 1);
   const tasks = tasksOf(4);
   const asked = engine.forecast(tasks, options);
@@ -177,7 +169,7 @@ test("closing waits for the forecasts that are under way", async (t) => {
   assert.deepEqual(await asked, expected(tasks));
 });
 
-test("it says what it runs on", async (t) => {
+test("an engine reports its executor, device and threads", async (t) => {
   const { name, device, threads } = (await openFor(t, 3)).description;
   assert.deepEqual({ name, device, threads }, { name: "reference", device: "cpu", threads: 3 });
 });

@@ -3,12 +3,15 @@ import { test } from "node:test";
 import { setImmediate } from "node:timers/promises";
 import { WorkQueue } from "../../../../src/engine/threads/work-queue.ts";
 
-/** A queue of up to `most` workers named 0, 1 …; work is done when its name is given to `finish`. */
-function queueOf(most: number, perWorker: number) {
+/** A queue of up to `maxWorkers` workers named 0, 1 …; `finish` ends the item of a name. */
+function queueOf(maxWorkers: number, perWorker: number) {
   let workers = 0;
   const finishByName = new Map<string, (error?: Error) => void>();
   const taken: string[] = [];
-  const queue = new WorkQueue<number>({ perWorker, addWorker: () => (workers < most ? workers++ : null) });
+  const queue = new WorkQueue<number>({
+    perWorker,
+    addWorker: () => (workers < maxWorkers ? workers++ : null),
+  });
   const add = (name: string, size = 1) =>
     queue.add(size, (worker) => {
       taken.push(`${name}:${worker}`);
@@ -23,13 +26,13 @@ function queueOf(most: number, perWorker: number) {
   return { queue, add, finish, taken };
 }
 
-test("a worker is added before a second piece is put on one that is at work", async () => {
+test("the queue adds a worker before it gives a busy one a second item", async () => {
   const { add, taken } = queueOf(2, 2);
   for (const name of ["a", "b", "c", "d", "e"]) add(name);
   assert.deepEqual(taken, ["a:0", "b:1", "c:0", "d:1"]);
 });
 
-test("whoever is done first takes the next piece", async () => {
+test("the first worker to finish takes the next item", async () => {
   const { queue, add, finish, taken } = queueOf(2, 1);
   for (const name of ["a", "b", "c", "d"]) add(name, 10);
   assert.equal(queue.waiting, 20);
@@ -39,7 +42,7 @@ test("whoever is done first takes the next piece", async () => {
   assert.equal(queue.waiting, 0);
 });
 
-test("a worker whose work failed takes the next piece all the same", async () => {
+test("a worker whose item failed takes the next item", async () => {
   const { add, finish, taken } = queueOf(1, 1);
   const failing = add("a");
   add("b");
@@ -47,7 +50,7 @@ test("a worker whose work failed takes the next piece all the same", async () =>
   assert.deepEqual(taken, ["a:0", "b:0"]);
 });
 
-test("a queue that refuses does so to what waits and to what comes, not to what is under way", async () => {
+test("a queue that refuses rejects waiting and later items, but not running ones", async () => {
   const { queue, add, finish } = queueOf(1, 1);
   const [first, second] = [add("a"), add("b")];
   queue.refuse(new Error("closed"));
@@ -57,7 +60,7 @@ test("a queue that refuses does so to what waits and to what comes, not to what 
   assert.equal(await first, "a");
 });
 
-test("a worker that came from elsewhere is used before one is added", () => {
+test("an included worker is used before another is added", () => {
   const { queue, add, taken } = queueOf(1, 1);
   queue.include(7);
   add("a");

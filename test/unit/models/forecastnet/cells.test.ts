@@ -1,10 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import {
-  cellKindNames,
-  cellProblems,
-  layersOf,
-} from "../../../../src/models/forecastnet/cells/cell-kinds.ts";
+import { cellKindNames, cellProblems, layersOf } from "../../../../src/models/forecastnet/cells.ts";
 import { outputSizeOf } from "../../../../src/models/forecastnet/layers.ts";
 import { forms } from "../../../../src/models/forecastnet/spec.ts";
 

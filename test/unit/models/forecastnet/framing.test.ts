@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import type { Scaler } from "../../../../src/models/family.ts";
 import { frameHistory, frameWindow } from "../../../../src/models/forecastnet/framing.ts";
-import type { Scaler } from "../../../../src/models/forecastnet/model.ts";
 import { type Framing, specOf } from "../../../../src/models/forecastnet/spec.ts";
 import { ForecastnetError } from "../../../../src/runtime/errors.ts";
 
 const scaler: Scaler = { offset: [10], scale: [20] };
-const plain: Framing = { level: "none", scale: "none", season: null };
+const plain: Framing = { level: "none", scale: "none" };
 
 /** τ 3, four steps of input. */
 const specWith = (framing: Partial<Framing>) =>
@@ -25,18 +25,17 @@ describe("a window", () => {
   test("is scaled and no more when nothing else is asked for", () => {
     const { window: framed, offset, scale } = frameWindow(specWith({}), scaler, window);
     assertClose(framed, [0, 0.5, 1, 1.5]);
-    assertClose(offset, [10, 10, 10]);
+    assertClose(offset, [10]);
     assertClose(scale, [20]);
   });
 
   const levels = [
-    { level: "mean", season: null, expected: 25 },
-    { level: "last", season: null, expected: 40 },
-    { level: "season", season: 2, expected: 35 },
+    { level: "mean", expected: 25 },
+    { level: "last", expected: 40 },
   ] as const;
-  for (const { level, season, expected } of levels) {
+  for (const { level, expected } of levels) {
     test(`gives up its level: ${level}`, () => {
-      const { window: framed } = frameWindow(specWith({ level, season }), scaler, window);
+      const { window: framed } = frameWindow(specWith({ level }), scaler, window);
       assertClose(
         framed,
         [10, 20, 30, 40].map((value) => (value - expected) / 20),
@@ -52,7 +51,7 @@ describe("a window", () => {
       [-15, -5, 5, 15].map((value) => value / deviation),
     );
     assertClose(framed.scale, [deviation]);
-    assertClose(framed.offset, [25, 25, 25]);
+    assertClose(framed.offset, [25]);
   });
 
   test("that is flat is divided by a hundredth of the training range, not by nothing", () => {
@@ -61,11 +60,6 @@ describe("a window", () => {
     const quiet = frameWindow(spec, scaler, Float64Array.of(7, 7.002, 7, 7.002));
     assertClose(quiet.scale, [0.2]);
     assertClose(quiet.window, [-0.005, 0.005, -0.005, 0.005]);
-  });
-
-  test("with a seasonal shortcut repeats its last season under the forecast", () => {
-    const { offset } = frameWindow(specWith({ season: 2 }), scaler, window);
-    assertClose(offset, [30, 40, 30]);
   });
 
   test("that is longer than needed gives its end", () => {
@@ -78,7 +72,7 @@ describe("a window", () => {
       inputLength: 2,
       channels: 3,
       targets: [0, 2],
-      framing: { level: "last", scale: "none", season: null },
+      framing: { level: "last", scale: "none" },
     });
     const three: Scaler = { offset: [0, 0, 0], scale: [1, 10, 100] };
     const {
@@ -87,12 +81,12 @@ describe("a window", () => {
       scale,
     } = frameWindow(spec, three, Float64Array.of(1, 10, 100, 3, 30, 300));
     assertClose(framed, [-2, -2, -2, 0, 0, 0]);
-    assertClose(offset, [3, 3, 300, 300]);
+    assertClose(offset, [3, 300]);
     assertClose(scale, [1, 100]);
   });
 
   const unfit: readonly (readonly [string, Float64Array, RegExp])[] = [
-    ["too short", Float64Array.of(1, 2, 3), /^model a@1: window has 3 values; expected are 4 steps or more/],
+    ["too short", Float64Array.of(1, 2, 3), /^model a@1: window has 3 values; expected 4 steps or more/],
     ["of NaN", Float64Array.of(1, 2, Number.NaN, 4), /^model a@1: window has NaN at step 2, channel 0/],
     ["of huge values", Float64Array.of(1, 2, 3, 1e60), /^model a@1: window has values too far from/],
   ];
@@ -159,12 +153,12 @@ describe("a history", () => {
   });
 
   test("and a window at the same origin agree, and the way back undoes the way in", () => {
-    const spec = specWith({ level: "season", scale: "deviation", season: 3 });
+    const spec = specWith({ level: "mean", scale: "deviation" });
     const set = frameHistory(spec, scaler, history, { from: 9, to: 12 });
     const frame = frameWindow(spec, scaler, history.subarray(0, 9));
     assert.deepEqual(set.windows, frame.window);
     set.targets.forEach((value, h) => {
-      const raw = frame.offset[h] + frame.scale[0] * value;
+      const raw = frame.offset[0] + frame.scale[0] * value;
       assert.ok(Math.abs(raw - history[9 + h]) < 1e-4, `step ${h}: ${raw}`);
     });
   });

@@ -2,20 +2,21 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { describe, test } from "node:test";
 import fc from "fast-check";
-import { fromFloat16, toFloat16 } from "../../../../src/models/forecastnet/float16.ts";
 import { initialWeights } from "../../../../src/models/forecastnet/initial-weights.ts";
 import type { ForecastNetModel } from "../../../../src/models/forecastnet/model.ts";
 import { decodeModel, encodeModel } from "../../../../src/models/forecastnet/model-bytes.ts";
 import { planNet } from "../../../../src/models/forecastnet/plan.ts";
 import { type ForecastNetSpec, specOf } from "../../../../src/models/forecastnet/spec.ts";
+import { fromFloat16, toFloat16 } from "../../../../src/models/model-envelope.ts";
 import { ForecastnetError } from "../../../../src/runtime/errors.ts";
 
 const cell = { kind: "dense", units: [3], activation: "relu" } as const;
 const gaussian = specOf("FN", 2, { cell });
-const linear = specOf("FN2", 2, { cell, framing: { level: "last", scale: "deviation", season: 2 } });
+const linear = specOf("FN2", 2, { cell, framing: { level: "last", scale: "deviation" } });
 const weightsOf = (spec: ForecastNetSpec, seed: number) => initialWeights(planNet(spec), seed);
 
 const model: ForecastNetModel = {
+  family: "forecastnet",
   key: "pump-7/größe",
   version: "v1",
   scaler: { offset: [0.1], scale: [1 / 3] },
@@ -108,6 +109,15 @@ describe("a model", () => {
     assert.equal(view.getUint32(8, true) % 4, 0);
   });
 
+  test("is stored with the season field that older releases read, as null", () => {
+    const header = Buffer.from(encodeModel(model).subarray(48)).toString("latin1");
+    const framings = header.match(/"framing":{[^}]*}/g);
+    assert.deepEqual(framings, [
+      '"framing":{"level":"none","scale":"none","season":null}',
+      '"framing":{"level":"last","scale":"deviation","season":null}',
+    ]);
+  });
+
   test("that could not be read back is not written", () => {
     const [first] = model.members;
     const withWeights = (weights: Float32Array) => ({ ...model, members: [{ ...first, share: 1, weights }] });
@@ -116,13 +126,13 @@ describe("a model", () => {
       /pump-7.*weights of member 0 has \d+ numbers/,
     );
     const broken = Float32Array.from(first.weights).fill(Number.NaN, 4, 5);
-    assertUnfit(() => encodeModel(withWeights(broken)), /has NaN at 4; expected is a finite number/);
+    assertUnfit(() => encodeModel(withWeights(broken)), /has NaN at 4; expected a finite number/);
     const large = Float32Array.from(first.weights).fill(70_000, 2, 3);
     assert.doesNotThrow(() => encodeModel(withWeights(large)));
     assertUnfit(() => encodeModel(withWeights(large), "float16"), /70000 at 2; .*float16 can hold/);
     assertUnfit(
       () => encodeModel({ ...model, members: [first] }),
-      /sum of the members' shares is 0.75; expected is 1/,
+      /sum of the members' shares is 0.75; expected 1/,
     );
   });
 });
@@ -158,12 +168,12 @@ describe("damage", () => {
   test("by bytes added at the end is refused", () => {
     assertUnfit(
       () => decodeModel(Buffer.concat([bytes, Buffer.alloc(4)]), "x"),
-      /length is \d+ bytes; expected are/,
+      /length is \d+ bytes; expected/,
     );
   });
 
   test("that is no model at all is refused for its magic", () => {
-    assertUnfit(() => decodeModel(Buffer.alloc(100), "x"), /magic is .*expected is "FCNT"/);
+    assertUnfit(() => decodeModel(Buffer.alloc(100), "x"), /magic is .*expected "FCNT"/);
   });
 
   test("of a later format version says which one is read", () => {
@@ -174,7 +184,7 @@ describe("damage", () => {
 
   const headers: readonly (readonly [string, (json: string) => string, RegExp])[] = [
     ["no JSON", () => "{", /^x: header is not JSON/],
-    ["no object", () => "null", /^x: header is no object/],
+    ["no object", () => "null", /^x: header is not an object/],
     ["no key", (json) => json.replace("pump-7/größe", ""), /^x: key is ""/],
     ["no version", (json) => json.replace('"v1"', "null"), /^x: version is null/],
     [
@@ -185,7 +195,7 @@ describe("damage", () => {
     [
       "a missing offset",
       (json) => json.replace("[0.1]", "[]"),
-      /scaler.offset is \[\]; expected is 1 finite numbers/,
+      /scaler.offset is \[\]; expected a finite number for each of 1 channels/,
     ],
     [
       "an unknown spec version",
@@ -194,27 +204,37 @@ describe("damage", () => {
     ],
     ["an unsound spec", (json) => json.replace('"horizon":2', '"horizon":-2'), /horizon/],
     ["members of different shape", (json) => json.replace('"horizon":2', '"horizon":3'), /shape of member 1/],
-    ["shares that are too much", (json) => json.replace("0.75", "0.85"), /shares is 1.1; expected is 1/],
+    ["shares that are too much", (json) => json.replace("0.75", "0.85"), /shares is 1.1; expected 1/],
     ["a share of nothing", (json) => json.replace("0.75", "0"), /member 0: share is 0/],
     [
       "residuals of a Gaussian",
       (json) => json.replace('"residualsPerStep":0', '"residualsPerStep":3'),
-      /residualsPerStep is 3; expected is 0/,
+      /residualsPerStep is 3; expected 0/,
     ],
     [
       "a linear output without residuals",
       (json) => json.replace('"residualsPerStep":3', '"residualsPerStep":0'),
-      /residualsPerStep is 0; expected is a whole number above 0/,
+      /residualsPerStep is 0; expected a whole number above 0/,
     ],
     [
       "more residuals than there are",
       (json) => json.replace('"residualsPerStep":3', '"residualsPerStep":3000000000'),
-      /model pump-7\/größe@v1: numbers are \d+ bytes; expected are/,
+      /model pump-7\/größe@v1: numbers are \d+ bytes; expected/,
     ],
     [
       "hidden layers of another size",
       (json) => json.replace("[3]", "[4]"),
-      /numbers are \d+ bytes; expected are/,
+      /numbers are \d+ bytes; expected/,
+    ],
+    [
+      "a seasonal shortcut",
+      (json) => json.replace('"season":null', '"season":24'),
+      /member 0: spec.framing.season is 24; expected null, since this release has no seasonal shortcut/,
+    ],
+    [
+      "no word on the season",
+      (json) => json.replace(',"season":null', ""),
+      /member 0: spec.framing.season is missing; expected null/,
     ],
     ["no word on the spread", (json) => json.replace('"hasSpread":true', '"x":1'), /hasSpread is missing/],
   ];
@@ -233,10 +253,7 @@ describe("damage", () => {
         return part;
       },
     );
-    assertUnfit(
-      () => decodeModel(infinite, "x"),
-      /weights of member 0 has Infinity at 2; expected is a finite/,
-    );
+    assertUnfit(() => decodeModel(infinite, "x"), /weights of member 0 has Infinity at 2; expected a finite/);
   });
 
   test("by residuals out of order is refused", () => {

@@ -22,7 +22,7 @@ function problemsOf(value: unknown): string | null {
 }
 
 const sound = JSON.parse(JSON.stringify(specOf("FN", 4))) as Record<string, unknown>;
-const framing = { level: "none", scale: "none", season: null };
+const framing = { level: "none", scale: "none" };
 
 describe("a sound spec is read as it is", () => {
   for (const { name, spec } of netCases) {
@@ -123,27 +123,12 @@ describe("a bad field is named, with what it may be", () => {
     [
       "an unknown level",
       { framing: { ...framing, level: "median" } },
-      'framing.level: "median"; give "none" or "mean" or "season" or "last"',
+      'framing.level: "median"; give "none" or "mean" or "last"',
     ],
     [
       "an unknown scale",
       { framing: { ...framing, scale: 2 } },
       'framing.scale: 2; give "none" or "deviation"',
-    ],
-    [
-      "a season longer than the input",
-      { framing: { ...framing, season: 9 } },
-      "framing.season: 9; give a whole number from 1 to 8, or null",
-    ],
-    [
-      "a season left out",
-      { framing: { level: "none", scale: "none" } },
-      "framing.season: undefined; give a whole number from 1 to 8, or null",
-    ],
-    [
-      "a seasonal level without a season",
-      { framing: { ...framing, level: "season" } },
-      'framing.season: null; framing.level "season" needs to know how long a season is',
     ],
   ];
   for (const [name, changes, expected] of cases) {

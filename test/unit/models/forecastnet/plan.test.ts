@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import type { CellSpec } from "../../../../src/models/forecastnet/cells/cell-kinds.ts";
+import type { CellSpec } from "../../../../src/models/forecastnet/cells.ts";
 import {
   biasCountOf,
   inputSizeOf,

@@ -1,0 +1,95 @@
+// The model families of this release. To add a family, add its folder and one line to `familyByName`.
+
+import { ForecastnetError } from "../runtime/errors.ts";
+import type { BaselineModel } from "./baseline-family.ts";
+import type { ForecastAnswer, ForecastOptions, ForecastTask, Model, ModelFamily } from "./family.ts";
+import type { Engine } from "./forecastnet/engine.ts";
+import { createForecastNet } from "./forecastnet/family.ts";
+import { linear } from "./linear/family.ts";
+import { persistence } from "./persistence/family.ts";
+import { seasonalNaive } from "./seasonal-naive/family.ts";
+
+const familyByName = {
+  forecastnet: createForecastNet,
+  linear: () => linear,
+  "seasonal-naive": () => seasonalNaive,
+  persistence: () => persistence,
+} satisfies Record<string, (engine: Engine) => ModelFamily>;
+
+export const familyNames: readonly string[] = Object.keys(familyByName);
+
+export function createFamilies(engine: Engine): Families {
+  return new Families(Object.values(familyByName).map((create) => create(engine)));
+}
+
+/** Finds the family of a model by the name in the model, so that a family only gets its own models. */
+export class Families {
+  readonly #byName: ReadonlyMap<string, ModelFamily>;
+
+  /** The family of the baseline is always among them: every challenger is judged against it. */
+  constructor(families: readonly ModelFamily[]) {
+    const byName = new Map(families.map((family) => [family.name, family]));
+    if (!byName.has(seasonalNaive.name)) byName.set(seasonalNaive.name, seasonalNaive);
+    this.#byName = byName;
+  }
+
+  get names(): readonly string[] {
+    return [...this.#byName.keys()];
+  }
+
+  /** Throws MODEL_UNFIT for an unknown family. */
+  named(name: string, where = "the model"): ModelFamily {
+    const family = this.#byName.get(name);
+    if (family !== undefined) return family;
+    const known = this.names.join(", ");
+    throw new ForecastnetError("MODEL_UNFIT", `${where}: family is "${name}"; this release has ${known}`);
+  }
+
+  of(model: Model): ModelFamily {
+    return this.named(model.family, `model ${model.key}@${model.version}`);
+  }
+
+  /** Forecasts of models of any family, in the order of the tasks. Each family gets its tasks in one call. */
+  async forecast(
+    tasks: readonly ForecastTask[],
+    options: ForecastOptions,
+  ): Promise<readonly ForecastAnswer[]> {
+    const indicesByFamily = new Map<ModelFamily, number[]>();
+    for (const [index, { model }] of tasks.entries()) {
+      const family = this.of(model);
+      const indices = indicesByFamily.get(family);
+      if (indices === undefined) indicesByFamily.set(family, [index]);
+      else indices.push(index);
+    }
+    const answers = new Array<ForecastAnswer>(tasks.length);
+    for (const [family, indices] of indicesByFamily) {
+      const own = await family.forecast(
+        indices.map((index) => tasks[index]),
+        options,
+      );
+      for (const [i, index] of indices.entries()) answers[index] = own[i];
+    }
+    return answers;
+  }
+
+  /** Serves a series without a model. Every challenger must beat it. */
+  baselineFor(key: string, shape: Pick<BaselineModel, "horizon" | "season" | "channels">): Model {
+    return seasonalNaive.modelFor(key, shape);
+  }
+
+  release(model: Model): void {
+    this.of(model).release(model);
+  }
+}
+
+const noEngine: Engine = {
+  description: { name: "reference", device: "none", threads: 0, detail: "no engine" },
+  status: () => ({ trouble: null, residentModels: 0, residentBytes: 0, waitingForecasts: 0, waitingFits: 0 }),
+  forecast: () => Promise.reject(new ForecastnetError("ENGINE_FAILED", "this process runs no engine")),
+  fit: () => Promise.reject(new ForecastnetError("ENGINE_FAILED", "this process runs no engine")),
+  release: () => undefined,
+  close: async () => undefined,
+};
+
+/** For processes that read and write models but run none. */
+export const storedFamilies = createFamilies(noEngine);

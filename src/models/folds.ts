@@ -1,0 +1,110 @@
+// Folds of a history: twice, a model is trained on a first part and scored on the part that follows. All candidates are
+// scored at the same origins, every series and channel in units of its naive error.
+
+import type { TrainingSeries } from "./family.ts";
+import { naiveErrorOf } from "./scores.ts";
+
+export interface Origin {
+  /** Index of the series. */
+  readonly series: number;
+  /** The step of the first target. */
+  readonly step: number;
+}
+
+export interface Fold {
+  /** Per series: the model is trained on the steps before this. */
+  readonly trainTo: readonly number[];
+  /** Their windows and targets have no gap. */
+  readonly origins: readonly Origin[];
+}
+
+const splits = [
+  [0.6, 0.8],
+  [0.8, 1],
+] as const;
+
+/** The share of a history that the first fold trains on. */
+export const [[firstPart]] = splits;
+
+const wantedOrigins = 60;
+/** Of all members of a cohort: with more, scoring would take longer than training. */
+const mostOrigins = 240;
+
+export interface FoldReach {
+  readonly horizon: number;
+  readonly channels: number;
+  /** Steps of the longest window of any candidate. */
+  readonly longest: number;
+}
+
+export function foldsOf(series: readonly TrainingSeries[], reach: FoldReach): Fold[] {
+  return splits.map(([from, to]) => {
+    const steps = series.map((one) => stepsOf(one, reach.channels));
+    const trainTo = steps.map((count) => Math.floor(count * from));
+    const origins = series.flatMap((one, i) => {
+      const range = { from: trainTo[i], to: Math.floor(steps[i] * to) };
+      return originsOf(one, range, reach).map((step) => ({ series: i, step }));
+    });
+    return { trainTo, origins: series.length === 1 ? origins : thinOrigins(origins) };
+  });
+}
+
+function originsOf(
+  series: TrainingSeries,
+  { from, to }: { readonly from: number; readonly to: number },
+  { horizon, channels, longest }: FoldReach,
+): number[] {
+  const stride = Math.max(1, Math.floor(Math.min(horizon / 4, (to - from - horizon) / wantedOrigins)));
+  const origins: number[] = [];
+  for (let origin = from; origin + horizon <= to; origin += stride) {
+    const seen = series.values.subarray(
+      Math.max(0, origin - longest) * channels,
+      (origin + horizon) * channels,
+    );
+    if (origin < longest || !seen.every((value) => Number.isFinite(value))) continue;
+    if (observedSteps(series, origin, horizon).length > 0) origins.push(origin);
+  }
+  return origins;
+}
+
+/** Steps from the origin on whose values were observed: only those are scored. */
+export function observedSteps(series: TrainingSeries, origin: number, horizon: number): number[] {
+  return Array.from({ length: horizon }, (_, h) => h).filter((h) => !isFilled(series, origin + h));
+}
+
+function thinOrigins(origins: readonly Origin[]): readonly Origin[] {
+  if (origins.length <= mostOrigins) return origins;
+  return Array.from({ length: mostOrigins }, (_, i) => {
+    return origins[Math.floor(((i + 0.5) * origins.length) / mostOrigins)];
+  });
+}
+
+/** A series with its naive error per channel, the unit of its forecast errors. */
+export interface MeasuredSeries extends TrainingSeries {
+  readonly units: readonly number[];
+}
+
+/** A channel that never moves has the unit 1. */
+export function measureSeries(series: TrainingSeries, channels: number): MeasuredSeries {
+  const units = Array.from({ length: channels }, (_, channel) => {
+    const own = channelOf(series.values, channels, channel);
+    const observed = own.map((value, step) => (isFilled(series, step) ? Number.NaN : value));
+    // When every second value was filled, no two neighbours were observed.
+    return naiveErrorOf(observed, 0, own.length) ?? naiveErrorOf(own, 0, own.length) ?? 1;
+  });
+  return { ...series, units };
+}
+
+export function isFilled({ filled }: TrainingSeries, step: number): boolean {
+  return filled !== null && filled[step] === 1;
+}
+
+export function stepsOf({ values }: TrainingSeries, channels: number): number {
+  return Math.floor(values.length / channels);
+}
+
+function channelOf(values: Float64Array, channels: number, channel: number): Float64Array {
+  const own = new Float64Array(Math.floor(values.length / channels));
+  for (let step = 0; step < own.length; step++) own[step] = values[step * channels + channel];
+  return own;
+}

@@ -1,0 +1,166 @@
+// The nets that are tried for a series: their window lengths and frames, and how long they train, by the effort asked for.
+// All have the paper's dense cells and Gaussian outputs. Beyond the paper they have a linear shortcut, by which they beat
+// linear models.
+//
+// The efforts were chosen by measuring on the samples: "normal" is a quarter of the work of "thorough" and about as good;
+// "quick" is a small part of the work and a little worse.
+
+import type { ModelForm } from "../../../domain.ts";
+import type { Effort, TrainingSeries } from "../../family.ts";
+import { type FoldReach, firstPart, foldsOf, stepsOf } from "../../folds.ts";
+import { type ForecastNetSpec, type Framing, specOf } from "../spec.ts";
+import { type FitSchedule, longSchedule } from "./train-candidates.ts";
+
+/** What is to be forecast. */
+export interface Task {
+  readonly horizon: number;
+  readonly season: number;
+  readonly channels: number;
+  readonly targets: readonly number[];
+}
+
+const framings: readonly Framing[] = [
+  { level: "none", scale: "none" },
+  { level: "last", scale: "none" },
+  { level: "mean", scale: "deviation" },
+  { level: "last", scale: "deviation" },
+];
+
+/** Seasons in a window: one, the paper's two, and enough for a week of days. */
+const seasonsSeen = [1, 2, 4, 8];
+
+/** Most numbers in a window: the time of the closed-form start grows with their cube. */
+const mostInputs = 768;
+
+/** The candidates that histories of these lengths, one series or the members of a cohort, can train and score. */
+export function candidatesFor(task: Task, ...steps: readonly number[]): ForecastNetSpec[] {
+  const { horizon, channels, targets } = task;
+  const unit = unitOf(task);
+  const lengths = seasonsSeen
+    .filter((seasons) => seasons === 1 || seasons * unit * channels <= mostInputs)
+    .filter((seasons) => rowsOf(steps, seasons * unit, horizon) >= rowsNeeded(seasons, unit))
+    .map((seasons) => seasons * unit);
+  return lengths.flatMap((inputLength) =>
+    framings.map((framing) =>
+      specOf("FN", horizon, { inputLength, channels, targets, loss: "crps", shortcut: "linear", framing }),
+    ),
+  );
+}
+
+/** Fewest steps of one history for which there is a candidate and an origin to score it at. */
+export function stepsNeeded(task: Task): number {
+  const unit = unitOf(task);
+  return enoughSteps(unit, rowsNeeded(1, unit), task.horizon);
+}
+
+/** The same for a net of a given window length, which needs twice as many rows as inputs. */
+export function stepsNeededFor({ inputLength, horizon }: ForecastNetSpec): number {
+  return enoughSteps(inputLength, 2 * inputLength, horizon);
+}
+
+function enoughSteps(inputLength: number, rows: number, horizon: number): number {
+  const toTrain = Math.ceil((inputLength + horizon + rows) / firstPart);
+  // A fifth of the history holds the targets of at least one origin.
+  return Math.max(toTrain, 5 * (horizon + 1));
+}
+
+/** The season, or as many seasons as cover half the horizon: a shorter window sees too little. */
+function unitOf({ season, horizon }: Task): number {
+  return season * Math.ceil(horizon / (2 * season));
+}
+
+/** Rows of the first fold, which trains on a part of the histories only. */
+function rowsOf(steps: readonly number[], inputLength: number, horizon: number): number {
+  return steps.reduce((sum, count) => sum + Math.max(0, firstPart * count - inputLength - horizon), 0);
+}
+
+/** A longer window needs more rows to learn from. */
+function rowsNeeded(seasons: number, unit: number): number {
+  return (seasons === 1 ? 2 : 4) * unit;
+}
+
+export interface Trial {
+  readonly specs: readonly ForecastNetSpec[];
+  readonly schedule: FitSchedule;
+}
+
+const schedules: Readonly<Record<Effort, FitSchedule>> = {
+  quick: { epochs: 4, checkpoints: [0, 2, 4] },
+  normal: { epochs: 8, checkpoints: [0, 2, 4, 6, 8] },
+  thorough: longSchedule,
+};
+
+export interface TrialOptions {
+  readonly form: ModelForm;
+  readonly effort: Effort;
+}
+
+/** The trial that fits the series; null when they are too short for any candidate. */
+export function chooseTrial(
+  { form, effort }: TrialOptions,
+  task: Task,
+  series: readonly TrainingSeries[],
+): Trial | null {
+  const steps = series.map((one) => stepsOf(one, task.channels));
+  const isCohort = series.length > 1;
+  if (form !== "auto") {
+    const spec = paperSpec(form, task, isCohort);
+    // The paper's nets have no linear start, so a short schedule would not train them.
+    return Math.max(...steps) < stepsNeededFor(spec) ? null : { specs: [spec], schedule: longSchedule };
+  }
+  const all = candidatesFor(task, ...steps).filter(({ framing }) => !isCohort || isScaleFree(framing));
+  const fitting = withoutTornLengths(all, series, task);
+  return fitting.length === 0 ? null : { specs: pick(effort, fitting), schedule: schedules[effort] };
+}
+
+/** Fewest steps of one history for which `chooseTrial` finds a trial. */
+export function leastSteps({ form }: TrialOptions, task: Task): number {
+  return form === "auto" ? stepsNeeded(task) : stepsNeededFor(paperSpec(form, task, false));
+}
+
+const cohortFraming: Framing = { level: "mean", scale: "deviation" };
+
+function paperSpec(
+  form: Exclude<ModelForm, "auto">,
+  { horizon, channels, targets }: Task,
+  isCohort: boolean,
+): ForecastNetSpec {
+  return specOf(form, horizon, { channels, targets, ...(isCohort && { framing: cohortFraming }) });
+}
+
+/** Members of a cohort may differ by orders of magnitude, so level and scale must come from the window. */
+function isScaleFree({ level, scale }: Framing): boolean {
+  return level !== "none" && scale === "deviation";
+}
+
+/** Drops lengths for which gaps leave less than half of the origins that the shortest length has. */
+function withoutTornLengths(
+  specs: readonly ForecastNetSpec[],
+  series: readonly TrainingSeries[],
+  { horizon, channels }: Task,
+): readonly ForecastNetSpec[] {
+  const lengths = lengthsOf(specs);
+  const counts = lengths.map((longest) => fewestOrigins(series, { horizon, channels, longest }));
+  const fitting = new Set(lengths.filter((_, i) => i === 0 || (counts[i] > 0 && 2 * counts[i] >= counts[0])));
+  return specs.filter(({ inputLength }) => fitting.has(inputLength));
+}
+
+function fewestOrigins(series: readonly TrainingSeries[], reach: FoldReach): number {
+  return Math.min(...foldsOf(series, reach).map(({ origins }) => origins.length));
+}
+
+function pick(effort: Effort, specs: readonly ForecastNetSpec[]): readonly ForecastNetSpec[] {
+  if (effort === "thorough") return specs;
+  const lengths = lengthsOf(specs);
+  // Two seasons, as in the paper, or one where there is no room for two; and the longest window there is room for.
+  const usual = lengths[Math.min(1, lengths.length - 1)];
+  const wanted = effort === "quick" ? [usual] : [usual, lengths[lengths.length - 1]];
+  const some = specs.filter(({ inputLength }) => wanted.includes(inputLength));
+  // The two most different frames: the level of the whole history, and that of the last value.
+  return effort === "quick" ? [some[0], some[some.length - 1]] : some;
+}
+
+/** Ascending. */
+function lengthsOf(specs: readonly ForecastNetSpec[]): readonly number[] {
+  return [...new Set(specs.map(({ inputLength }) => inputLength))].sort((one, other) => one - other);
+}

@@ -1,0 +1,211 @@
+// Assembles a model from trained candidates: which of them, with what shares, and how much the mixture is widened. The best
+// candidate of a validation is partly luck, so shares move towards what validates best together, and a penalty keeps them
+// near equal.
+//
+// Legend: w the shares, a and B as in `fold-forecasts.ts`, n candidates, s the CRPS of the best candidate alone.
+//   minimise  CRPS(w)/s + penalty · Σ w_i·log(n·w_i)   over w ≥ 0, Σw = 1, by exponentiated gradients
+
+import { stepsOf } from "../../folds.ts";
+import { ScoreSheet, scoreLevels } from "../../scores.ts";
+import type { ForecastNetModel } from "../model.ts";
+import { distanceBetween, distanceToActual, type FoldForecasts, sampleCount } from "./fold-forecasts.ts";
+import type { CandidatesRequest, TrainedCandidate } from "./train-candidates.ts";
+import { fitScalers } from "./training-rows.ts";
+
+const penalty = 0.1;
+const iterations = 400;
+const rate = 0.5;
+/** Most additions to the pool per candidate; then it stays as it is, though it has fewer members than allowed. */
+const turns = 4;
+
+export interface Distances {
+  readonly a: Float64Array;
+  /** [i][j] */
+  readonly b: Float64Array;
+}
+
+export function distancesOf(candidates: readonly FoldForecasts[]): Distances {
+  const n = candidates.length;
+  const a = Float64Array.from(candidates, distanceToActual);
+  const b = new Float64Array(n * n);
+  for (let i = 0; i < n; i++) {
+    for (let j = 0; j <= i; j++) {
+      // Both ways, since each uses other samples.
+      const distance =
+        (distanceBetween(candidates[i], candidates[j]) + distanceBetween(candidates[j], candidates[i])) / 2;
+      b[i * n + j] = distance;
+      b[j * n + i] = distance;
+    }
+  }
+  return { a, b };
+}
+
+/** At most `most` candidates have a share above zero. */
+export function chooseShares(distances: Distances, most: number): Float64Array {
+  return weigh(distances, chooseMembers(distances, most));
+}
+
+/**
+ * Greedy: adds the candidate that makes the pool of equal shares best. A candidate may be added again; it then weighs more
+ * when the next one is chosen, which gives better pools than single additions.
+ */
+function chooseMembers({ a, b }: Distances, most: number): readonly number[] {
+  const pool: number[] = [];
+  const members = new Set<number>();
+  const longest = turns * a.length;
+  while (members.size < Math.min(most, a.length) && pool.length < longest) {
+    let best = { crps: Number.POSITIVE_INFINITY, candidate: 0 };
+    for (const candidate of a.keys()) {
+      const crps = poolCrps({ a, b }, [...pool, candidate]);
+      if (crps < best.crps) best = { crps, candidate };
+    }
+    pool.push(best.candidate);
+    members.add(best.candidate);
+  }
+  return [...members];
+}
+
+/** CRPS of a pool with equal shares. */
+function poolCrps({ a, b }: Distances, pool: readonly number[]): number {
+  const share = 1 / pool.length;
+  let crps = 0;
+  for (const i of pool) {
+    crps += share * a[i];
+    for (const j of pool) crps -= 0.5 * share * share * b[i * a.length + j];
+  }
+  return crps;
+}
+
+function weigh({ a, b }: Distances, members: readonly number[]): Float64Array {
+  const n = members.length;
+  const best = Math.min(...members.map((i) => a[i] - 0.5 * b[i * a.length + i]));
+  const scale = best > 0 ? best : 1;
+  let w = new Float64Array(n).fill(1 / n);
+  for (let turn = 0; turn < iterations; turn++) {
+    const slope = w.map((share, k) => {
+      const i = members[k];
+      let pull = a[i];
+      for (let m = 0; m < n; m++) pull -= w[m] * b[i * a.length + members[m]];
+      return pull / scale + penalty * (Math.log(Math.max(share * n, 1e-12)) + 1);
+    });
+    const mean = slope.reduce((sum, one, k) => sum + one * w[k], 0);
+    w = w.map((share, k) => share * Math.exp(-rate * (slope[k] - mean)));
+    const total = w.reduce((sum, share) => sum + share, 0);
+    w = w.map((share) => share / total);
+  }
+  const shares = new Float64Array(a.length);
+  for (const [k, i] of members.entries()) shares[i] = w[k];
+  return shares;
+}
+
+const widths = Array.from({ length: 19 }, (_, i) => 0.7 + 0.05 * i);
+
+/** Quantiles of the pooled samples, [point][level]. */
+export function poolQuantiles(members: readonly FoldForecasts[], shares: readonly number[]): Float64Array[] {
+  const points = members[0].actual.length;
+  const samples = members.length * sampleCount;
+  const values = new Float64Array(samples);
+  const weights = new Float64Array(samples);
+  const order = Array.from({ length: samples }, (_, i) => i);
+  for (let i = 0; i < samples; i++) weights[i] = shares[Math.floor(i / sampleCount)] / sampleCount;
+  return Array.from({ length: points }, (_, p) => {
+    for (const [m, { samples: own }] of members.entries()) {
+      for (let k = 0; k < sampleCount; k++) values[m * sampleCount + k] = own[p * sampleCount + k];
+    }
+    order.sort((i, j) => values[i] - values[j]);
+    return quantilesOf(values, weights, order);
+  });
+}
+
+/** Each sample is at the middle of its weight; quantiles between two samples are linear. */
+function quantilesOf(values: Float64Array, weights: Float64Array, order: readonly number[]): Float64Array {
+  const quantiles = new Float64Array(scoreLevels.length);
+  let below = 0;
+  let level = 0;
+  let before = { at: Number.NEGATIVE_INFINITY, value: values[order[0]] };
+  for (const i of order) {
+    const at = below + weights[i] / 2;
+    while (level < scoreLevels.length && scoreLevels[level] <= at) {
+      const share =
+        before.at === Number.NEGATIVE_INFINITY ? 1 : (scoreLevels[level] - before.at) / (at - before.at);
+      quantiles[level++] = before.value + share * (values[i] - before.value);
+    }
+    before = { at, value: values[i] };
+    below += weights[i];
+  }
+  while (level < scoreLevels.length) quantiles[level++] = before.value;
+  return quantiles;
+}
+
+export function scorePooled(quantiles: readonly Float64Array[], actual: Float64Array, width = 1): ScoreSheet {
+  const sheet = new ScoreSheet(scoreLevels);
+  const median = (scoreLevels.length - 1) / 2;
+  for (const [p, own] of quantiles.entries()) {
+    sheet.add(
+      actual[p],
+      own.map((quantile) => own[median] + width * (quantile - own[median])),
+    );
+  }
+  return sheet;
+}
+
+/** The factor with the best CRPS by which to widen the mixture around its median. */
+export function chooseWidth(quantiles: readonly Float64Array[], actual: Float64Array): number {
+  const scores = widths.map((width) => scorePooled(quantiles, actual, width).crps(1));
+  return widths[scores.indexOf(Math.min(...scores))];
+}
+
+export interface Assembly {
+  readonly key: string;
+  readonly version: string;
+  /** Most members; each takes memory and a share of the sample paths. */
+  readonly members: number;
+}
+
+export interface ValidatedModel {
+  readonly model: ForecastNetModel;
+  /** Scores of the model's twins on their folds, each series and channel in units of its naive error. */
+  readonly validation: {
+    readonly mase: number;
+    readonly crps: number;
+    readonly coverage80: number;
+    readonly points: number;
+  };
+}
+
+/** The request is that which the candidates were trained for. */
+export function assembleModel(
+  { specs: [{ channels, targets, horizon }], series }: Pick<CandidatesRequest, "specs" | "series">,
+  candidates: readonly TrainedCandidate[],
+  { key, version, members: most }: Assembly,
+): ValidatedModel {
+  const shares = chooseShares(distancesOf(candidates.map(({ forecasts }) => forecasts)), most);
+  const chosen = candidates
+    .map((candidate, i) => ({ ...candidate, share: shares[i] }))
+    .filter(({ share }) => share > 0);
+  const { actual } = chosen[0].forecasts;
+  const quantiles = poolQuantiles(
+    chosen.map(({ forecasts }) => forecasts),
+    chosen.map(({ share }) => share),
+  );
+  const width = chooseWidth(quantiles, actual);
+  const sheet = scorePooled(quantiles, actual, width);
+  const ends = series.map((one) => stepsOf(one, channels));
+  return {
+    model: {
+      family: "forecastnet",
+      key,
+      version,
+      scaler: fitScalers(series, channels, ends).served,
+      members: chosen.map(({ spec, weights, share, residuals }) => ({ spec, weights, share, residuals })),
+      spread: new Float32Array(targets.length * horizon).fill(width),
+    },
+    // The forecasts are in units of naive errors already.
+    validation: {
+      mase: sheet.mase(1),
+      crps: sheet.crps(1),
+      coverage80: sheet.coverage80,
+      points: sheet.steps,
+    },
+  };
+}
