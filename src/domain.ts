@@ -1,23 +1,36 @@
 // The nouns of the pipeline. Imports nothing; everything else may import it.
 //
 // Glossary
-//   series       one sensor's stream, named by its series id
-//   interval     the fixed step of a series' grid, an ISO 8601 duration
-//   slot         one place on that grid; it holds the value of one observation, or nothing
-//   τ (horizon)  how many steps ahead a forecast looks
-//   window       the last slots of a series, gaps filled: what a model sees, 2τ of them unless it asks for others
-//   history      the longer past a worker keeps per series (60τ by default)
-//   season       the number of steps after which the series is expected to repeat
-//   origin       the time of the newest slot in a window; step h of a forecast lies h intervals after it
-//   tier         who made the forecast: a cold baseline, the series' own model, or its cohort's model
-//   partition    the unit of ownership: partition number p of every input topic, with its state
-//   lane         the one pipeline that works through one owned partition
-//   champion     the model that serves; a challenger is one that wants its place
-//   gate         the judgement of challengers on a tail of the history that none of them saw
-//   drift        live scores that say the champion is stale
-//   probation    the first steps of a promoted model, after which its predecessor may be put back
-//   cohort       several series that share one model
-//   settle       commit a batch's results, its state and its input offsets in one transaction
+//   series            one sensor's stream, named by its series id
+//   interval          the fixed step of a series' grid, an ISO 8601 duration
+//   slot              one place on that grid; it holds the value of one observation, or nothing
+//   τ (horizon)       how many steps ahead a forecast looks
+//   window            the last slots of a series, gaps filled: what a model sees, 2τ of them unless it needs more
+//   history           the longer past a worker stores per series (60τ by default)
+//   season            the number of steps after which the series is expected to repeat
+//   origin            the time of the newest slot in a window; step h of a forecast is h intervals after it
+//   tier              who made the forecast: the cold tier, the series' own model, or its cohort's model
+//   cold tier         seasonal-naive, or persistence before two seasons: the forecast of a series without a model
+//   model family      one way to forecast: ForecastNet, linear, seasonal-naive, persistence
+//   raw forecast      a forecast as its method made it, before the score stage calibrates its quantiles
+//   pending forecast  a published forecast whose future has not all arrived; it is stored and scored step by step
+//   live scores       rolling MASE, CRPS and coverage of a series' matured forecasts
+//   scoring period    the time during which the forecasts of one model version are scored
+//   partition         the unit of ownership: partition number p of every input topic, with its state
+//   lane              the one pipeline that works through one owned partition
+//   settle            commit a batch's results, its state and its input offsets in one transaction
+//   champion          the model that serves; a challenger is a model that may replace it
+//   baseline          what every challenger must beat: seasonal-naive
+//   gate              the comparison of challengers, champion and baseline on the holdout
+//   holdout           the tail of a history that none of the compared models was trained on
+//   drift             live scores that say the champion is stale
+//   probation         the first steps of a promoted model, after which it is confirmed or rolled back
+//   decision          what the lifecycle decides about a model; it takes effect with the next batch of its partition
+//   order             what a person asks for: a training, a rollback, an import, to forget a series
+//   outcome           what came of a training request: challengers, or the reason of a failure
+//   cohort            several series that share one model
+//   forget            end a series: delete its state, scores, forecasts and model; if it sends again, it starts as new
+//   replay            the real pipeline on the embedded log, with time moved by hand
 
 /** One measurement of one series. */
 export interface Observation {
@@ -52,11 +65,15 @@ export interface SeriesSettings {
   readonly gapMax: number;
   /** The series that share this name share a model; empty for a model of its own. */
   readonly cohort: string;
+  /** The model family that the series is trained with. */
+  readonly family: string;
   readonly form: ModelForm;
   /** The model is stale when its rolling MASE exceeds this many times the one it validated with. */
   readonly driftRatio: number;
   /** And when it exceeds this; 0 for no such bound. */
   readonly driftBound: number;
+  /** How long the series may send nothing before it is forgotten: an ISO 8601 duration, or "never". */
+  readonly forgetAfter: string;
 }
 
 /** The recent past of one series at one origin: immutable, safe to hand to another thread. */
@@ -89,6 +106,20 @@ export interface Window {
   readonly seasonalErrors: readonly ErrorSummary[] | null;
 }
 
+/** The stored past of one series on its grid, as training and the gate see it. */
+export interface History {
+  readonly seriesId: string;
+  /** The step of its grid, an ISO 8601 duration. */
+  readonly interval: string;
+  /** Time of the first slot, which was observed. */
+  readonly firstTimeMs: number;
+  readonly channels: number;
+  /** Slot after slot, channels side by side. Short gaps are filled as in a window; NaN where a gap is too long. */
+  readonly values: Float64Array;
+  /** One byte per slot: 1 where it was filled rather than observed. Null when nothing was filled. */
+  readonly filled: Uint8Array | null;
+}
+
 /** What is known of a baseline's past errors: quantiles at the configured levels, and their spread. */
 export interface ErrorSummary {
   readonly quantiles: readonly number[];
@@ -103,40 +134,35 @@ export interface Quantile {
   readonly values: readonly number[];
 }
 
-/** The next τ steps of one series as a distribution. Arrays hold channel after channel, τ steps each. */
-export interface Forecast {
-  /** A function of series, origin and model version, so that a replay cannot invent a second one. */
+/**
+ * What one method says about the τ steps after a window, before calibration. Arrays hold channel after channel,
+ * τ steps each.
+ */
+export interface RawForecast {
+  /** Derived from series, origin and model version: a replay produces the same id. */
   readonly id: string;
-  readonly seriesId: string;
-  readonly originMs: number;
-  readonly interval: string;
-  readonly horizon: number;
-  readonly channels: number;
-  readonly stepTimesMs: readonly number[];
+  readonly window: Window;
   readonly mean: readonly number[];
   readonly standardDeviation: readonly number[];
   readonly quantiles: readonly Quantile[];
   readonly tier: Tier;
-  /** The method in words a subscriber can act on: "persistence", "seasonal-naive", "forecastnet". */
+  /** The name of the method, for subscribers: "persistence", "seasonal-naive", "forecastnet". */
   readonly method: string;
   readonly modelKey: string;
   readonly modelVersion: string;
-  readonly filledShare: number;
-  readonly freshSteps: number;
-  readonly skippedOrigins: number;
-  /** Null when the quantiles are as the method gave them. */
+}
+
+/** A forecast as it is published: the raw one, the quantiles after calibration, and the scores of its series. */
+export interface Forecast {
+  readonly raw: RawForecast;
+  readonly quantiles: readonly Quantile[];
+  /** Null when `quantiles` are those of the raw forecast. */
   readonly calibration: Calibration | null;
-  /** Null until forecasts have matured. */
+  /** Null until a forecast of the series has matured by a step. */
   readonly scores: LiveScores | null;
 }
 
-/** A forecast as its method gave it, with the window it was made from. */
-export interface Made {
-  readonly window: Window;
-  readonly forecast: Forecast;
-}
-
-/** An observation that found its slot, as the scores of earlier forecasts hear of it. */
+/** An observation that was put into its slot. The score stage scores earlier forecasts with it. */
 export interface Placement {
   readonly seriesId: string;
   readonly slot: number;
@@ -144,6 +170,19 @@ export interface Placement {
   readonly values: readonly number[];
   /** What the slot held before; null when it was empty. */
   readonly replaced: readonly number[] | null;
+}
+
+/** What the score stage and the lifecycle know of the model that serves a series. */
+export interface ServingFacts {
+  /** The series id, or the key of its cohort. */
+  readonly modelKey: string;
+  readonly version: string;
+  /** Per channel: what live errors are divided by. Empty when the series is measured by itself. */
+  readonly naiveErrors: readonly number[];
+  /** Null when the model was scored on nothing. */
+  readonly validationMase: number | null;
+  readonly trainedAtMs: number;
+  readonly trainedToMs: number;
 }
 
 /** How the quantiles of a forecast were corrected. */
@@ -168,18 +207,29 @@ export interface LiveScores {
 /** Why an input record was set aside instead of being read. */
 export const deadLetterReasons = [
   "undecodable",
+  "unreadable-batch",
   "unknown-schema",
   "missing-series",
+  "bad-series-id",
   "series-id-too-long",
   "bad-time",
   "future-time",
   "bad-value",
   "wrong-channels",
+  "too-many-channels",
+  "too-many-series",
   "oversized",
+  "failed",
   "bad-request",
   "poisoned-request",
 ] as const;
 export type DeadLetterReason = (typeof deadLetterReasons)[number];
+
+/** Beside a record's key and value. Headers are an ordered list: a key may repeat, a value may be null. */
+export interface Header {
+  readonly key: string;
+  readonly value: Buffer | null;
+}
 
 /** A record bound for a topic. The partition is always chosen by us, never by hashing the key again. */
 export interface Outgoing {
@@ -187,7 +237,7 @@ export interface Outgoing {
   readonly partition: number;
   readonly key: Buffer | null;
   readonly value: Buffer | null;
-  readonly headers?: Readonly<Record<string, string | Buffer>>;
+  readonly headers?: readonly Header[];
 }
 
 /** What moves between stages. A stage replaces the items and may add records to be written with them. */
@@ -198,7 +248,7 @@ export interface Batch<T> {
   readonly records: readonly Outgoing[];
   /** What found its slot, in order of arrival; empty before the window stage. */
   readonly placements: readonly Placement[];
-  /** When the newest input record of the batch reached the log, in wall-clock milliseconds; null without input. */
+  /** When the newest input record of the batch reached the log, in wall-clock milliseconds; null when unknown. */
   readonly arrivedMs: number | null;
   /** Event time of its newest observation; null without one. */
   readonly eventMs: number | null;

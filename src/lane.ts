@@ -1,88 +1,100 @@
-// What one lane holds: the series of its partition, their models, how their forecasts have done, and the desk where
+// What one lane holds: the series of its partition, their models, how their forecasts have done, and the lifecycle where
 // decisions about models wait. Restored from its topics before the first batch, forgotten when the partition goes.
 
-import type { Engine } from "./engine/engine.ts";
-import { ModelStore, type Refusal } from "./forecast/model-store.ts";
-import { restoreModels } from "./forecast/restore-models.ts";
+import { type ModelRefusal, ModelStore, restoreModels } from "./forecast/model-store.ts";
+import type { Attempt } from "./isolate-failures.ts";
+import { PartitionLifecycle } from "./lifecycle/partition-lifecycle.ts";
+import type { PartitionView, SeriesTimes } from "./lifecycle/partition-view.ts";
 import { avroCodec } from "./log/codec/avro.ts";
+import { readModelKey } from "./log/codec/model-keys.ts";
+import { modelRecordCodec } from "./log/codec/model-record.ts";
 import type { ModelRecord, StateBlockRecord } from "./log/codec/schemas.generated.ts";
 import type { OwnedPartition } from "./log/log.ts";
 import { newestByKey, readTable } from "./log/newest-by-key.ts";
 import { isCohortKey } from "./models/cohort.ts";
-import { LaneDesk, type LaneDeskParts, type SeriesTimes } from "./retrain/lane-desk.ts";
-import { moveLife } from "./retrain/life.ts";
-import { LiveBook, type LiveBookParts } from "./retrain/live/live-book.ts";
-import { restoreBook } from "./retrain/live/restore-book.ts";
-import { readModelKey } from "./retrain/requests/model-keys.ts";
+import type { Families } from "./models/families.ts";
+import { moveLife } from "./models/life.ts";
 import { ForecastnetError } from "./runtime/errors.ts";
 import type { Logger } from "./runtime/logging.ts";
 import type { Metrics } from "./runtime/metric-groups.ts";
-import { restoreStore } from "./window/restore-store.ts";
-import { SeriesStore } from "./window/series-store.ts";
+import { restoreScores, type ScoreCounts, ScoreStore, type ScoreStoreParts } from "./score/score-store.ts";
+import { noteStoredTimes, restoreStore, SeriesStore } from "./window/series-store.ts";
 
 export interface LaneParts
-  extends Pick<LaneDeskParts, "partitions" | "settingsOf" | "rulesOf" | "clock" | "topics"> {
-  readonly engine: Engine;
+  extends Pick<PartitionView, "partitions" | "settingsOf" | "rulesOf" | "clock" | "topics"> {
+  readonly families: Families;
   readonly stateTopic: string;
-  readonly live: LiveBookParts;
+  /** Most series that a partition may have. */
+  readonly maxSeries: number;
+  readonly live: ScoreStoreParts;
   readonly logger: Logger;
   readonly metrics: Metrics;
 }
 
 export interface Lane {
-  readonly owned: OwnedPartition;
+  readonly owned: Attempt;
   readonly store: SeriesStore;
   readonly models: ModelStore;
-  readonly book: LiveBook;
-  readonly desk: LaneDesk;
+  readonly scoreStore: ScoreStore;
+  readonly lifecycle: PartitionLifecycle;
   isRestored: boolean;
   bufferedBatches: number;
 }
 
 const stateCodec = avroCodec("StateBlock");
-const modelCodec = avroCodec("ModelRecord");
 
-export function createLane(owned: OwnedPartition, parts: LaneParts): Lane {
-  const { settingsOf, engine, live, topics } = parts;
-  const store = new SeriesStore(settingsOf);
-  const models = new ModelStore({ settingsOf, release: (model) => engine.release(model) });
-  const book = new LiveBook(live);
-  const desk = new LaneDesk({
+export function createLane(owned: Attempt, parts: LaneParts): Lane {
+  const { settingsOf, families, live, topics, clock, maxSeries } = parts;
+  const store = new SeriesStore(settingsOf, { clock, maxSeries });
+  const models = new ModelStore({ settingsOf, families });
+  const scoreStore = new ScoreStore(live);
+  const view: PartitionView = {
     ...parts,
-    ...{ partition: owned.partition, lost: owned.lost, book, shelf: models, metrics: parts.metrics.retrain },
+    partition: owned.partition,
+    lost: owned.lost,
+    series: store,
+    scoreStore,
+    models,
+    metrics: parts.metrics.retrain,
+    unread: () => owned.lag,
     timesOf: (seriesId) => timesOf(store, seriesId),
     historyOf: (seriesId) => store.get(seriesId)?.history() ?? null,
     readRecord: (modelKey) => readRecord(owned, topics.models, modelKey),
-  });
-  return { owned, store, models, book, desk, isRestored: false, bufferedBatches: 0 };
+  };
+  const lifecycle = new PartitionLifecycle(view, families);
+  return { owned, store, models, scoreStore, lifecycle, isRestored: false, bufferedBatches: 0 };
 }
 
 /** Brings back what the last owner committed. Returns where the models topic goes on. */
 export async function restoreLane(lane: Lane, parts: LaneParts): Promise<number> {
-  const { owned, store, models, book, desk } = lane;
+  const { owned, store, models, scoreStore, lifecycle } = lane;
   const { clock, logger, metrics, stateTopic, topics } = parts;
   const startedMs = clock.nowMs();
+  const storedMsById = new Map<string, number>();
   const [state, modelTable] = await Promise.all([
-    newestByKey(owned.restore(stateTopic)),
+    newestByKey(noteStoredTimes(owned.restore(stateTopic), storedMsById)),
     readTable(owned.restore(topics.models)),
   ]);
   const where = (key: string) => `${key} in partition ${owned.partition} of ${stateTopic}`;
   const restored = restoreStore(store, state, (value, key) => decodeBlock(value, where(key)));
-  const anew = new Set(restored.startedAnew.map(({ seriesId }) => seriesId));
-  await restoreBook(book, state, { where, isAnew: (seriesId) => anew.has(seriesId) });
+  store.markSeen(storedMsById);
+  const restarted = new Set(restored.restarted.map(({ seriesId }) => seriesId));
+  const isRestarted = (seriesId: string) => restarted.has(seriesId);
+  const { dropped } = await restoreScores(scoreStore, state, { where, isRestarted });
   const waiting = takeWaiting(modelTable.valueByKey);
   const refusals = await restoreModels(models, modelTable.valueByKey);
-  desk.hear(waiting);
+  lifecycle.receive(waiting);
   reconcileLives(lane, clock.nowMs());
   letPredecessorsGo(lane);
   const tookMs = clock.nowMs() - startedMs;
   lane.isRestored = true;
   metrics.restored(restored.blocks, tookMs / 1000);
-  for (const change of restored.startedAnew) {
+  for (const change of restored.restarted) {
     metrics.window.resetSeries("interval");
     logger.warn(change, "series starts anew, its configured interval changed");
   }
-  tellRefusals(owned.partition, refusals, parts);
+  logDroppedScores(owned.partition, dropped, parts);
+  logRefusals(owned.partition, refusals, parts);
   const { blocks, series } = restored;
   logger.info(
     { partition: owned.partition, series, blocks, models: models.size, tookMs },
@@ -103,12 +115,12 @@ function takeWaiting(valueByKey: Map<string, Buffer>): readonly { key: Buffer; v
 
 /** Follows what others lay on the models topic for this partition, until it is lost. */
 export async function followModels(lane: Lane, topic: string, fromOffset: number): Promise<void> {
-  for await (const records of lane.owned.tail(topic, fromOffset)) lane.desk.hear(records);
+  for await (const records of lane.owned.tail(topic, fromOffset)) lane.lifecycle.receive(records);
 }
 
 /** A model may have been laid on the topic by hand, or no longer fit what is configured: the series' life follows. */
-function reconcileLives({ models, book }: Lane, nowMs: number): void {
-  const championless = [...book].filter(({ seriesId }) => models.get(seriesId) === undefined);
+function reconcileLives({ models, scoreStore }: Lane, nowMs: number): void {
+  const championless = [...scoreStore].filter(({ seriesId }) => models.get(seriesId) === undefined);
   for (const live of championless) {
     const { phase } = live.life;
     if (phase === "champion" || phase === "drifting")
@@ -116,15 +128,15 @@ function reconcileLives({ models, book }: Lane, nowMs: number): void {
   }
   for (const modelKey of models.keys()) {
     if (isCohortKey(modelKey)) continue;
-    const live = book.of(modelKey);
+    const live = scoreStore.of(modelKey);
     if (live.life.phase === "cold") live.life = moveLife(live.life, "champion", nowMs);
   }
 }
 
 /** Only a model on probation may have to make room for its predecessor at any time. */
-function letPredecessorsGo({ models, book }: Lane): void {
+function letPredecessorsGo({ models, scoreStore }: Lane): void {
   for (const modelKey of [...models.keys()]) {
-    if ((book.get(modelKey)?.life.probation ?? null) === null) models.forgetPrevious(modelKey);
+    if ((scoreStore.get(modelKey)?.life.probation ?? null) === null) models.forgetPrevious(modelKey);
   }
 }
 
@@ -147,7 +159,7 @@ async function readRecord(
   for await (const records of owned.restore(topic)) {
     for (const { key, value } of records) if (key?.toString() === modelKey) found = value;
   }
-  return found === null ? null : modelCodec.decode(found);
+  return found === null ? null : modelRecordCodec.decode(found);
 }
 
 function decodeBlock(value: Buffer, place: string): StateBlockRecord {
@@ -158,8 +170,22 @@ function decodeBlock(value: Buffer, place: string): StateBlockRecord {
   }
 }
 
+/** A change of the configured levels or horizon drops the live scores of a whole fleet. */
+function logDroppedScores(partition: number, dropped: ScoreCounts, { metrics, logger }: LaneParts): void {
+  if (dropped.series === 0 && dropped.forecasts === 0) return;
+  metrics.live.dropped(dropped.series);
+  logger.warn(
+    { partition, ...dropped },
+    "live scores dropped, they do not fit the configured levels or horizon",
+  );
+}
+
 /** One line per reason: a changed horizon may refuse the models of a whole fleet. */
-function tellRefusals(partition: number, refusals: readonly Refusal[], { metrics, logger }: LaneParts): void {
+function logRefusals(
+  partition: number,
+  refusals: readonly ModelRefusal[],
+  { metrics, logger }: LaneParts,
+): void {
   for (const reason of new Set(refusals.map((refusal) => refusal.reason))) {
     const alike = refusals.filter((refusal) => refusal.reason === reason);
     metrics.models.refused(reason, alike.length);

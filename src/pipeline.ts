@@ -5,19 +5,20 @@
 //                                    │     series, models and live scores, restored from their topics
 //                         retraining, beside the path
 //
-// One lane per owned partition; a lane lives as long as the ownership and takes nothing with it when it ends.
+// One lane per owned partition; a lane lives as long as the ownership and takes nothing with it when it ends. A batch
+// that fails because of one record is handled around it, in isolate-failures.ts: the lane begins anew without it.
 
 import type { Batch, Outgoing } from "./domain.ts";
-import { createModelForecaster } from "./forecast/model-forecaster.ts";
-import { toForecasts } from "./forecast/to-forecasts.ts";
+import { Forecaster, toForecasts } from "./forecast/to-forecasts.ts";
+import { WorkFailed } from "./isolate-failures.ts";
 import { followModels, type Lane, type LaneParts, restoreLane } from "./lane.ts";
+import { applyDecisions } from "./lifecycle/apply-decisions.ts";
 import { avroCodec } from "./log/codec/avro.ts";
+import { servingFacts } from "./log/codec/model-record.ts";
 import type { SchemaRegistry } from "./log/codec/registry.ts";
 import { toDeadLetter } from "./log/dead-letter.ts";
-import { enactDecisions } from "./retrain/enact-decisions.ts";
-import { type ScoreStageParts, toScored } from "./retrain/live/to-scored.ts";
-import { servingFacts } from "./retrain/shelf.ts";
 import { ahead } from "./runtime/ahead.ts";
+import { type ScoreStageParts, toScored } from "./score/to-scored.ts";
 import { encodeForecasts, type SinkParts, settleBatches } from "./sink/write-forecasts.ts";
 import { type Arrival, type SourceParts, toObservations } from "./source/to-observations.ts";
 import { blockKey } from "./window/state-blocks.ts";
@@ -32,29 +33,32 @@ export interface PipelineParts extends LaneParts {
   readonly paths: number;
   readonly levels: readonly number[];
   readonly bufferedBatches: number;
+  /** Of each input topic, as found at the start. */
+  readonly partitionsByInput: ReadonlyMap<string, number>;
 }
 
 const stateCodec = avroCodec("StateBlock");
 
-/** Works through one owned partition until it is lost or the worker stops. */
+/** Works through one owned partition until it is lost or the worker stops. Throws WorkFailed when a batch fails. */
 export async function runLane(lane: Lane, parts: PipelineParts): Promise<void> {
   try {
     const modelsFrom = await restoreLane(lane, parts);
-    await Promise.all([work(lane, parts), followModels(lane, parts.topics.models, modelsFrom)]);
+    const working = work(lane, parts).catch((error: unknown) => Promise.reject(new WorkFailed(error)));
+    await Promise.all([working, followModels(lane, parts.topics.models, modelsFrom)]);
   } finally {
     lane.models.clear();
   }
 }
 
 async function work(lane: Lane, parts: PipelineParts): Promise<void> {
-  const { owned, store, models, book, desk } = lane;
+  const { owned, store, models, scoreStore, lifecycle } = lane;
   const { metrics } = parts;
-  const observations = toObservations(owned, parts.source);
-  const decided = enactDecisions(observations, desk, () => emptyBatch(lane));
+  const observations = toObservations(owned, parts.source, (seriesId) => owned.quarantineOf(seriesId));
+  const decided = applyDecisions(observations, lifecycle, () => emptyBatch(lane));
   const windows = toWindows(decided, store, windowDeps(lane, parts));
-  const forecaster = createModelForecaster({ ...parts, models, metrics: metrics.models });
+  const forecaster = new Forecaster({ ...parts, models, metrics: metrics.models });
   const forecasts = toForecasts(windows, forecaster, metrics.forecast);
-  const scored = toScored(forecasts, book, scoreParts(lane, parts));
+  const scored = toScored(forecasts, scoreStore, scoreParts(lane, parts));
   const records = encodeForecasts(scored, parts.sink);
   const computed = ahead(records, {
     depth: parts.bufferedBatches,
@@ -100,10 +104,7 @@ function windowDeps({ models }: Lane, parts: PipelineParts): WindowStageDeps<Arr
       key: Buffer.from(blockKey(block)),
       value: stateCodec.encode(block),
     }),
-    reject: ({ origin }, refusal) => {
-      metrics.source.deadLetter(refusal.reason);
-      return toDeadLetter(origin, refusal, source.deadLetters);
-    },
+    reject: ({ place }, refusal) => toDeadLetter(place, refusal, source.deadLetters),
     intervalFound: ({ seriesId, interval, offsetMs }) =>
       logger.info({ seriesId, interval: interval?.iso, offsetMs }, "interval found"),
   };

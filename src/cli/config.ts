@@ -1,24 +1,36 @@
-// `forecastnet config check` and `forecastnet config print`: the worker's own loading, without a worker.
+// `forecastnet config`: checks or prints the configuration with the worker's own loader.
 
-import { loadWithSources } from "../runtime/config/load.ts";
-import { printConfig } from "../runtime/config/print.ts";
+import { familyNames } from "../models/families.ts";
+import { loadWithSources, printConfig } from "../runtime/config/load.ts";
 import { ForecastnetError } from "../runtime/errors.ts";
-import { type CommandIo, exitCodes } from "./command.ts";
+import { checkFamilies } from "../service/pipeline-parts.ts";
+import { asksForHelp, type CommandIo, configHelp, exitCodes } from "./command.ts";
 
-const usage = `usage: forecastnet config check|print [--config FILE] [--<key>=<value> ...]
-  check  say whether the configuration is valid, or all that is wrong with it
-  print  show the configuration in effect as YAML, with the source of each value`;
+const help = `usage: forecastnet config check|print [options]
 
-/** Returns the exit code. */
+Loads the configuration as a worker does. Needs no broker.
+
+actions:
+  check  check the configuration and report every problem
+  print  print the effective configuration as YAML, with the source of each value
+
+${configHelp}`;
+
+/** Returns the exit code. Flags go to the loader unchecked: it reports all problems at once. */
 export function runConfigCommand(argv: readonly string[], io: CommandIo): number {
+  if (asksForHelp(argv)) {
+    io.out(help);
+    return exitCodes.ok;
+  }
   const [action, ...flags] = argv;
   if (action !== "check" && action !== "print") {
-    io.err(usage);
+    io.err(`config needs an action: check or print\n\n${help}`);
     return exitCodes.usage;
   }
   try {
     const loaded = loadWithSources({ argv: flags, env: io.env });
-    io.out(action === "check" ? "configuration is valid" : printConfig(loaded).trimEnd());
+    checkFamilies(loaded.config, familyNames, loaded.sourceOf);
+    io.out(action === "check" ? "the configuration is valid" : printConfig(loaded).trimEnd());
     return exitCodes.ok;
   } catch (error) {
     if (error instanceof ForecastnetError && error.code === "CONFIG_INVALID") {

@@ -1,10 +1,10 @@
-// Observations made up for an input topic, in the format that is configured for it.
+// Encodes generated observations for an input topic, in the topic's configured format. Creates no topic.
 
 import { createObservationEncoder, type EncodeObservation } from "../log/codec/observation-encoders.ts";
 import type { Log } from "../log/log.ts";
-import { openRegistry } from "../pipeline-parts.ts";
 import type { AppConfig, InputTopic } from "../runtime/config/schema.ts";
 import { ForecastnetError } from "../runtime/errors.ts";
+import { openRegistry } from "../service/pipeline-parts.ts";
 
 export interface InputWriter {
   readonly topic: string;
@@ -12,10 +12,10 @@ export interface InputWriter {
   readonly encode: EncodeObservation;
 }
 
-/** How long the registry may take to answer. */
+/** Time limit for an answer of the registry. */
 const registryMs = 10_000;
 
-/** Creates nothing: a missing topic is named, with what to do. */
+/** Throws TOPIC_MISSING when the topic does not exist. */
 export async function openInputWriter(input: InputTopic, config: AppConfig, log: Log): Promise<InputWriter> {
   const { topic, format, seriesField, timeField, valueField, timeUnit } = input;
   const [facts] = await log.describeTopics([topic]);

@@ -1,32 +1,50 @@
 #!/usr/bin/env node
-// The command line: picks the command and turns its outcome into an exit code.
+// The command line: runs the command and turns its result into an exit code.
 
 import { processEnvironment } from "../runtime/config/load.ts";
 import { ForecastnetError } from "../runtime/errors.ts";
-import { type CommandIo, exitCodes } from "./command.ts";
+import { type CommandIo, configHelp, exitCodes } from "./command.ts";
 import { runConfigCommand } from "./config.ts";
 import { runDemoCommand } from "./demo/demo.ts";
 import { runModelsCommand } from "./models/models.ts";
-import { runProbeCommand } from "./probe/probe.ts";
-import { runSensorsCommand } from "./sensors/sensors.ts";
+import { runProbeCommand } from "./probe.ts";
+import { runSensorsCommand } from "./sensors.ts";
+import { runSeriesCommand } from "./series/series.ts";
 import { runTopicsCommand } from "./topics.ts";
 import { runTrainerCommand } from "./trainer.ts";
-import { productVersion } from "./version.ts";
+import { printVersion } from "./version.ts";
 import { runWorkerCommand } from "./worker.ts";
 
-const usage = `usage: forecastnet <command> [options]
+interface NamedCommand {
+  readonly summary: string;
+  readonly run: (argv: readonly string[], io: CommandIo) => number | Promise<number>;
+}
 
-  demo     simulated sensors, forecasts and a live view, with no broker
-  worker   forecast the series of a Kafka cluster
-  trainer  train models that workers ask for (retrain.where=trainers)
-  models   see the models; retrain, roll back, export or import one
-  topics   create or check the topics of a fleet
-  probe    send an observation and wait for its forecast
-  config   check or print the configuration
-  sensors  simulated sensors that write to an input topic
-  version  print the version
+const commands: Readonly<Record<string, NamedCommand>> = {
+  demo: { summary: "simulated sensors, forecasts and a live view; needs no broker", run: runDemoCommand },
+  worker: { summary: "forecast the series of a Kafka cluster", run: runWorkerCommand },
+  trainer: { summary: "train the models that workers request", run: runTrainerCommand },
+  models: {
+    summary: "list and show models; retrain, roll back, export or import one",
+    run: runModelsCommand,
+  },
+  series: { summary: "list and show series; forget some", run: runSeriesCommand },
+  topics: { summary: "create or check the topics of a fleet", run: runTopicsCommand },
+  probe: { summary: "send observations and wait for their forecast", run: runProbeCommand },
+  config: { summary: "check or print the configuration", run: runConfigCommand },
+  sensors: { summary: "simulate sensors that write to an input topic", run: runSensorsCommand },
+  version: { summary: "print the version", run: printVersion },
+};
 
-Every key of the configuration is also a flag: --kafka.brokers=host:9092. See docs/configuration.md.`;
+const help = `usage: forecastnet COMMAND [options]
+
+commands:
+${Object.entries(commands)
+  .map(([name, { summary }]) => `  ${name.padEnd(7)}  ${summary}`)
+  .join("\n")}
+
+\`forecastnet COMMAND --help\` explains a command.
+${configHelp}`;
 
 const io: CommandIo = {
   out: (line) => process.stdout.write(`${line}\n`),
@@ -36,36 +54,17 @@ const io: CommandIo = {
 
 process.exit(await run(process.argv.slice(2)));
 
-async function run([command, ...argv]: readonly string[]): Promise<number> {
+async function run([name, ...argv]: readonly string[]): Promise<number> {
+  if (name === "help" || name === "--help") {
+    io.out(help);
+    return exitCodes.ok;
+  }
+  if (name === undefined || !Object.hasOwn(commands, name)) {
+    io.err(name === undefined ? help : `unknown command ${name}\n\n${help}`);
+    return exitCodes.usage;
+  }
   try {
-    switch (command) {
-      case "demo":
-        return await runDemoCommand(argv, io);
-      case "worker":
-        return await runWorkerCommand(argv, io);
-      case "trainer":
-        return await runTrainerCommand(argv, io);
-      case "models":
-        return await runModelsCommand(argv, io);
-      case "topics":
-        return await runTopicsCommand(argv, io);
-      case "probe":
-        return await runProbeCommand(argv, io);
-      case "config":
-        return runConfigCommand(argv, io);
-      case "sensors":
-        return await runSensorsCommand(argv, io);
-      case "version":
-        io.out(productVersion());
-        return exitCodes.ok;
-      case "help":
-      case "--help":
-        io.out(usage);
-        return exitCodes.ok;
-      default:
-        io.err(command === undefined ? usage : `unknown command ${command}\n\n${usage}`);
-        return exitCodes.usage;
-    }
+    return await commands[name].run(argv, io);
   } catch (error) {
     io.err(describe(error));
     return error instanceof ForecastnetError && error.code === "CONFIG_INVALID"

@@ -1,5 +1,5 @@
-// What the commands that end by themselves have in common: a configuration and a Kafka cluster in, exit code out. Ctrl-C
-// ends the wait, not the process.
+// Runs a command that ends by itself on a Kafka cluster: configuration in, exit code out. Errors of the cluster and of
+// the user are printed as one line. Ctrl-C ends the wait, not the process.
 
 import { openKafkaLog } from "../log/kafka/kafka-log.ts";
 import type { Log } from "../log/log.ts";
@@ -7,20 +7,18 @@ import { loadConfig } from "../runtime/config/load.ts";
 import type { AppConfig } from "../runtime/config/schema.ts";
 import { ForecastnetError } from "../runtime/errors.ts";
 import { silentLogger } from "../runtime/logging.ts";
-import type { CommandIo } from "./command.ts";
+import { type CommandIo, exitCodes } from "./command.ts";
 import { kafkaOptions } from "./kafka-options.ts";
-
-/** Refused, failed, or not answered in time. */
-export const notDone = 1;
+import { printable } from "./terminal-text.ts";
 
 export interface Cluster {
   readonly config: AppConfig;
   readonly log: Log;
-  /** Fires when nobody wants to wait any longer. */
+  /** Fires on Ctrl-C and SIGTERM. */
   readonly signal: AbortSignal;
 }
 
-/** Returns the exit code. What is wrong with the cluster is told in one line. */
+/** Returns the exit code. */
 export async function onCluster(
   configArgv: readonly string[],
   io: CommandIo,
@@ -40,8 +38,45 @@ export async function onCluster(
   } catch (error) {
     if (!(error instanceof ForecastnetError)) throw error;
     io.err(error.message);
-    return notDone;
+    return exitCodes.notDone;
   } finally {
     process.off("SIGINT", stop).off("SIGTERM", stop);
   }
+}
+
+/** What a command needs to read a fleet's topics and to send orders to its workers. */
+export interface FleetDeps {
+  readonly log: Log;
+  readonly topics: { readonly models: string; readonly state: string; readonly events: string };
+  readonly io: Pick<CommandIo, "out" | "err">;
+  /** Fires when the user stops waiting. */
+  readonly signal: AbortSignal;
+}
+
+/** A problem that the user can fix. */
+export class UserError extends Error {}
+
+/** Runs `act` once the fleet's topics are known to exist. Returns the exit code. */
+export async function runOnFleet(deps: FleetDeps, act: () => Promise<number>): Promise<number> {
+  try {
+    await demandTopics(deps);
+    return await act();
+  } catch (error) {
+    if (error instanceof UserError || error instanceof ForecastnetError) {
+      deps.io.err(printable(error.message));
+      return exitCodes.notDone;
+    }
+    if (!deps.signal.aborted) throw error;
+    deps.io.err("stopped before the command finished");
+    return exitCodes.notDone;
+  }
+}
+
+async function demandTopics({ log, topics }: FleetDeps): Promise<void> {
+  const wanted = [topics.models, topics.state, topics.events];
+  const found = new Set((await log.describeTopics(wanted)).map(({ topic }) => topic));
+  const missing = wanted.filter((topic) => !found.has(topic));
+  if (missing.length === 0) return;
+  const advice = "no worker has run with this configuration yet, or its topics have other names";
+  throw new UserError(`topic ${missing.join(", ")} does not exist: ${advice}`);
 }

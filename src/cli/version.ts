@@ -1,8 +1,14 @@
-// The version of the product, as package.json states it.
+// `forecastnet version`: the version that package.json states.
 
 import { readFileSync } from "node:fs";
+import { type CommandIo, exitCodes } from "./command.ts";
 
-/** package.json lies above both src/ and dist/src/. */
+export function printVersion(_: readonly string[], io: CommandIo): number {
+  io.out(productVersion());
+  return exitCodes.ok;
+}
+
+/** package.json is above both src/ and dist/src/. */
 export function productVersion(): string {
   for (let folder = new URL(".", import.meta.url); ; folder = new URL("..", folder)) {
     const text = readPackage(new URL("package.json", folder));

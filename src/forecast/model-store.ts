@@ -1,45 +1,32 @@
-// The models that serve the series of one partition: a series' own, or else its cohort's. Takes in model records,
-// from the models topic or as they are promoted, and refuses those that cannot serve: their series stay cold.
+// The models that serve the series of one partition: a series' own model, or else its cohort's. Models come as records, from
+// the models topic when the partition is taken over, or from promotions. A record that cannot serve is refused; only its own
+// series goes without a model.
 
+import { setImmediate } from "node:timers/promises";
 import type { SeriesSettings } from "../domain.ts";
+import { modelRecordCodec, type ServingModel, toServingModel } from "../log/codec/model-record.ts";
 import type { ModelRecord } from "../log/codec/schemas.generated.ts";
 import { cohortKey, isCohortKey } from "../models/cohort.ts";
-import { type ForecastNetModel, inputLengthOf } from "../models/forecastnet/model.ts";
+import type { Families } from "../models/families.ts";
 import { ForecastnetError } from "../runtime/errors.ts";
-import { readModel } from "./read-model.ts";
-
-/** What the record tells of a model beside its bytes. */
-export type ModelFacts = Omit<ModelRecord, "weights" | "previous">;
-
-/** A model and what a window must have to be forecast by it. */
-export interface ServingModel {
-  readonly model: ForecastNetModel;
-  readonly facts: ModelFacts;
-  /** The encoded record that this one replaced; null when there is none, or when it was let go. */
-  readonly previous: Buffer | null;
-  readonly channels: number;
-  /** Unbroken steps that must end at the origin. */
-  readonly inputSteps: number;
-}
 
 /**
- * Why a model does not serve. "unreadable": its record is damaged, or of a release this one does not know;
- * "horizon": it looks ahead another number of steps than its series is configured for; "targets": it forecasts only
- * some of its channels, while a forecast message holds them all; "history": it looks back further than is kept.
+ * Why a model cannot serve. "unreadable": its record is damaged or of an unknown release. "horizon": its horizon is not
+ * that of the series' configuration. "targets": it forecasts only some of its channels, but a forecast message has all.
+ * "history": it needs a longer window than `series.history`.
  */
 export type RefusalReason = "unreadable" | "horizon" | "targets" | "history";
 
-export interface Refusal {
+export interface ModelRefusal {
   readonly modelKey: string;
   readonly reason: RefusalReason;
-  /** What is wrong and what was expected, for a person. */
+  /** What is wrong and what to do. */
   readonly detail: string;
 }
 
 export interface ModelStoreDeps {
   readonly settingsOf: (seriesId: string) => SeriesSettings;
-  /** Hears of models that will not be asked for again. */
-  readonly release: (model: ForecastNetModel) => void;
+  readonly families: Families;
 }
 
 export class ModelStore {
@@ -54,41 +41,36 @@ export class ModelStore {
     return this.#servingByKey.size;
   }
 
-  /** The model of this very key. */
+  /** The model stored under this key. */
   get(modelKey: string): ServingModel | undefined {
     return this.#servingByKey.get(modelKey);
   }
 
-  /** The model that serves a series: its own, or else its cohort's, if that looks as far ahead and back as it must. */
+  /** The model that serves a series: its own, or else its cohort's if that fits the settings of the series. */
   of(seriesId: string): ServingModel | undefined {
     const own = this.#servingByKey.get(seriesId);
     if (own !== undefined || this.#servingByKey.size === 0) return own;
     const settings = this.#deps.settingsOf(seriesId);
     if (settings.cohort === "") return undefined;
     const shared = this.#servingByKey.get(cohortKey(settings.cohort));
-    return shared === undefined || refusalOf(shared.model, settings) !== null ? undefined : shared;
+    return shared === undefined || refusalOf(shared, settings) !== null ? undefined : shared;
   }
 
-  /** How many steps the series' model looks back on; 0 without one. */
+  /** Steps that a window must have for the series' model; 0 without a model. */
   modelStepsOf(seriesId: string): number {
-    return this.of(seriesId)?.inputSteps ?? 0;
+    return this.of(seriesId)?.shape.inputSteps ?? 0;
   }
 
-  /** The record's model serves from now on, in place of the one before, unless it cannot: then why. */
-  put(record: ModelRecord): Refusal | null {
+  /** Replaces the serving model by that of the record. On a refusal, the serving model stays. */
+  put(record: ModelRecord): ModelRefusal | null {
     const { modelKey } = record;
     try {
-      const model = readModel(record);
-      // A cohort's members may differ in their settings: whether it fits is asked of each.
-      const refusal = isCohortKey(modelKey) ? null : refusalOf(model, this.#deps.settingsOf(modelKey));
+      const serving = toServingModel(record, this.#deps.families);
+      // Members of a cohort may differ in their settings, so `of` checks each.
+      const refusal = isCohortKey(modelKey) ? null : refusalOf(serving, this.#deps.settingsOf(modelKey));
       if (refusal !== null) return { modelKey, ...refusal };
-      const { weights: _, previous, ...facts } = record;
-      const { channels } = model.members[0].spec;
       this.remove(modelKey);
-      this.#servingByKey.set(modelKey, {
-        ...{ model, facts, channels, inputSteps: inputLengthOf(model) },
-        previous: previous === null ? null : Buffer.from(previous),
-      });
+      this.#servingByKey.set(modelKey, serving);
       return null;
     } catch (error) {
       if (!(error instanceof ForecastnetError)) throw error;
@@ -96,7 +78,7 @@ export class ModelStore {
     }
   }
 
-  /** Lets go of the predecessor's bytes: only a model on probation may need them at any time. */
+  /** Drops the bytes of the predecessor, which only a model on probation needs. */
   forgetPrevious(modelKey: string): void {
     const serving = this.#servingByKey.get(modelKey);
     if (serving !== undefined) this.#servingByKey.set(modelKey, { ...serving, previous: null });
@@ -110,7 +92,7 @@ export class ModelStore {
     const serving = this.#servingByKey.get(modelKey);
     if (serving === undefined) return;
     this.#servingByKey.delete(modelKey);
-    this.#deps.release(serving.model);
+    this.#deps.families.release(serving.model);
   }
 
   clear(): void {
@@ -118,21 +100,53 @@ export class ModelStore {
   }
 }
 
-function refusalOf(model: ForecastNetModel, settings: SeriesSettings): Omit<Refusal, "modelKey"> | null {
-  const { horizon, channels, targets } = model.members[0].spec;
+function refusalOf(
+  { model, shape }: ServingModel,
+  settings: SeriesSettings,
+): Omit<ModelRefusal, "modelKey"> | null {
+  const { horizon, channels, targets, inputSteps } = shape;
   const name = `model ${model.key}@${model.version}`;
   if (horizon !== settings.horizon) {
-    const detail = `${name} looks ${horizon} steps ahead, its series is configured for ${settings.horizon}: train it again`;
+    const detail = `${name} forecasts ${horizon} steps, its series is configured for ${settings.horizon}: train it again`;
     return { reason: "horizon", detail };
   }
   if (targets.length !== channels) {
-    const detail = `${name} forecasts channels ${targets.join(", ")} of its ${channels}: train one that forecasts them all`;
+    const detail = `${name} forecasts channels ${targets.join(", ")} of ${channels}: train one that forecasts all`;
     return { reason: "targets", detail };
   }
-  const inputSteps = inputLengthOf(model);
   if (inputSteps > settings.history) {
-    const detail = `${name} looks back on ${inputSteps} steps, its series keeps ${settings.history}: raise series.history`;
+    const detail = `${name} needs ${inputSteps} steps, its series keeps ${settings.history}: raise series.history`;
     return { reason: "history", detail };
   }
   return null;
+}
+
+/** Checking a model takes about a millisecond; other lanes and heartbeats must not wait for all of them. */
+const MODELS_PER_TURN = 16;
+
+export async function restoreModels(
+  store: ModelStore,
+  valueByKey: Map<string, Buffer>,
+): Promise<readonly ModelRefusal[]> {
+  const refusals: ModelRefusal[] = [];
+  let read = 0;
+  for (const [key, value] of valueByKey) {
+    valueByKey.delete(key); // Frees the bytes: a large fleet's models need not be in memory twice.
+    const refusal = putStored(store, key, value);
+    if (refusal !== null) refusals.push(refusal);
+    if (++read % MODELS_PER_TURN === 0) await setImmediate();
+  }
+  return refusals;
+}
+
+function putStored(store: ModelStore, key: string, value: Buffer): ModelRefusal | null {
+  try {
+    const record = modelRecordCodec.decode(value);
+    if (record.modelKey === key) return store.put(record);
+    const detail = `the record under the key ${key} is of the model ${record.modelKey}: write each model under its own key`;
+    return { modelKey: key, reason: "unreadable", detail };
+  } catch (error) {
+    if (!(error instanceof ForecastnetError)) throw error;
+    return { modelKey: key, reason: "unreadable", detail: error.message };
+  }
 }

@@ -1,16 +1,15 @@
-// A visible, bounded buffer between two stages: lets the upstream run ahead of the downstream, so that the
-// next batch is computed while the one before is being committed.
+// A bounded buffer between two stages. It lets the upstream run ahead of the downstream, so that the next batch is
+// computed while the last one is being committed.
 
 export interface AheadOptions<T> {
-  /** How many items may wait for the downstream. */
+  /** Most items that wait for the downstream. */
   readonly depth: number;
-  /** Whether, while the downstream works on this item, the next ones are to be pulled already. */
+  /** Whether to pull the next items while the downstream works on this one. */
   isWorthwhile(item: T): boolean;
-  /** Hears how many items are waiting. */
+  /** Receives the number of waiting items. */
   onDepth(waiting: number): void;
 }
 
-/** Yields what `items` yields. */
 export async function* ahead<T>(items: AsyncIterable<T>, options: AheadOptions<T>): AsyncGenerator<T> {
   const { depth, isWorthwhile, onDepth } = options;
   const iterator = items[Symbol.asyncIterator]();
@@ -18,7 +17,7 @@ export async function* ahead<T>(items: AsyncIterable<T>, options: AheadOptions<T
   let ready = 0;
   const pull = (): void => {
     const next = iterator.next();
-    // A failure is met when its turn comes; until then it must not count as unhandled.
+    // A failure is thrown in its turn; until then it must not count as unhandled.
     next.then(
       () => onDepth(++ready),
       () => undefined,
@@ -35,7 +34,7 @@ export async function* ahead<T>(items: AsyncIterable<T>, options: AheadOptions<T
       yield result.value;
     }
   } finally {
-    // Not awaited: it waits its turn behind the pulls, and a quiet input may answer those much later or never.
-    iterator.return?.().catch(() => undefined); // Whoever left early has a reason of their own to tell.
+    // Not awaited: it queues behind the pulls, and a quiet input may answer those much later or never.
+    iterator.return?.().catch(() => undefined); // A reader that left early has its own error.
   }
 }

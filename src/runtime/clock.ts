@@ -1,8 +1,37 @@
-// The only reader of the wall clock. Everything that needs the time of day takes a Clock, so that a test
-// can move it by hand.
+// The time of day, and timers. The only file that reads the wall clock. Everything that needs the time takes a Clock,
+// and everything that wants to be called later takes Timers, so that a replay can move time by hand.
+
+import { setTimeout as delay } from "node:timers/promises";
 
 export interface Clock {
   nowMs(): number;
 }
 
-export const systemClock: Clock = { nowMs: () => Date.now() };
+/** Cancels a timer; does nothing once the timer has fired. */
+export type Cancel = () => void;
+
+/** A clock that also calls back. */
+export interface Timers extends Clock {
+  /** Calls `act` once, `ms` from now. */
+  after(ms: number, act: () => void): Cancel;
+  /** Calls `act` every `ms`. Turns that were missed are dropped, not made up for. Keeps no process alive. */
+  every(ms: number, act: () => void): Cancel;
+  /** Resolves after `ms`, or as soon as the signal fires. */
+  sleep(ms: number, signal: AbortSignal): Promise<void>;
+}
+
+export const systemClock: Timers = {
+  nowMs: () => Date.now(),
+  after: (ms, act) => {
+    const timer = setTimeout(act, ms);
+    return () => clearTimeout(timer);
+  },
+  every: (ms, act) => {
+    const timer = setInterval(act, ms).unref();
+    return () => clearInterval(timer);
+  },
+  sleep: (ms, signal) =>
+    delay(ms, undefined, { signal }).catch((error: unknown) => {
+      if (!signal.aborted) throw error;
+    }),
+};

@@ -1,5 +1,7 @@
 // Every error we raise ourselves: one class, and one table that says of each code whether trying again can
 // help and what to do. The error pages of the docs are made from this table.
+//
+// What lies on a topic may be damaged, and stays so: whoever must come to a decision all the same takes that in words.
 
 export const errorTable = {
   CONFIG_INVALID: {
@@ -22,6 +24,11 @@ export const errorTable = {
   PARTITION_LOST: {
     retryable: false,
     remedy: "Nothing, when a rebalance moved the partition. Otherwise two fleets share one consumer group.",
+  },
+  POSITIONS_CONTRADICT: {
+    retryable: true,
+    remedy:
+      "Somebody reset the group's offsets, or copied one topic without the other. Stop the workers and reset the group to the position of the state (kafka-consumer-groups --reset-offsets --to-offset), or, if the reset was meant, start them once with kafka.positions=group, which reads input again or skips it. Other partitions go on.",
   },
   BROKER_UNREACHABLE: {
     retryable: true,
@@ -103,5 +110,15 @@ export class PartitionLostError extends ForecastnetError {
       context: { partition },
     });
     this.name = "PartitionLostError";
+  }
+}
+
+/** What `act` gives, or the message of an error that trying again cannot mend. */
+export async function valueOrReason<T>(act: () => T | Promise<T>): Promise<T | string> {
+  try {
+    return await act();
+  } catch (error) {
+    if (!(error instanceof ForecastnetError) || error.retryable) throw error;
+    return error.message;
   }
 }

@@ -1,9 +1,9 @@
-// A small HTTP server: routes by method and path, bodies of bounded size, a token for what changes something. Answers
-// are data; the routes come from whoever starts the server.
+// A small HTTP server: routes by method and path, bodies of bounded size, a bearer token for protected routes, and a
+// bounded number of connections. Answers are data; the caller provides the routes.
 
 import { createHash, timingSafeEqual } from "node:crypto";
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo, Socket } from "node:net";
 import type { Secret } from "./config/secret.ts";
 
 export interface Answer {
@@ -13,20 +13,20 @@ export interface Answer {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** What a route may ask of a request beyond its address. */
+/** What a route can read of a request besides its address. */
 export interface Request {
-  /** The header as it came. */
+  /** The header, unchanged. */
   readonly authorization: string | undefined;
-  /** The whole body. It is not held before it is asked for; one that is larger throws a Refusal with 413. */
+  /** Reads the whole body. Throws an HttpRefusal with 413 if it is larger than `maxBytes`. */
   readBody(maxBytes: number): Promise<Buffer>;
 }
 
-/** The parameter is the part of the path that the route leaves open, decoded; empty when it leaves none. */
+/** The parameter is the decoded variable part of the path; empty when the route has none. */
 export type Route = (parameter: string, query: URLSearchParams, request: Request) => Answer | Promise<Answer>;
 
 /**
- * By method and path: "POST /models/:key/retrain", where `:key` is the parameter, at most one. A path without a
- * method is for GET; one that ends in a slash takes the parameter there. Whoever answers GET answers HEAD.
+ * By method and path: "POST /models/:key/retrain", with at most one parameter. A path without a method is for GET; a path
+ * that ends in a slash has its parameter there. A GET route also answers HEAD.
  */
 export type Routes = Readonly<Record<string, Route>>;
 
@@ -36,21 +36,23 @@ export interface HttpServer {
 }
 
 export interface HttpLimits {
-  /** How long a request may take to arrive, its body included; then its connection is closed. */
+  /** Time limit for receiving a request with its body; then the connection is closed. */
   readonly requestMs: number;
+  /** Most open connections. */
+  readonly connections?: number;
 }
 
-const usualLimits: HttpLimits = { requestMs: 30_000 };
-/** Far more than probes, scrapers and people need; a client that opens more cannot use up the process's files. */
-const mostConnections = 256;
+const defaultLimits: HttpLimits = { requestMs: 30_000 };
+/** More than probes, scrapers and people need, and few enough to leave file descriptors for the brokers. */
+const defaultConnections = 256;
 
-/** Thrown by a route, or by what it calls, to answer at once. */
-export class Refusal extends Error {
+/** Thrown by a route to answer at once. */
+export class HttpRefusal extends Error {
   readonly answer: Answer;
 
   constructor(answer: Answer) {
     super(String(answer.body).trim());
-    this.name = "Refusal";
+    this.name = "HttpRefusal";
     this.answer = answer;
   }
 }
@@ -67,25 +69,24 @@ export function json(status: number, body: unknown): Answer {
   };
 }
 
-/** The route for bearers of the token only; nothing of the body is held for others. */
+/** The route for requests with the token. The body of other requests is not read. */
 export function withToken(token: Secret | null, route: Route): Route {
   return (parameter, query, request) => {
     if (token === null) {
       return text(
         403,
-        "requests that change something are refused, since this worker has no token: name a file with one in worker.tokenFile",
+        "this request needs a token, but the worker has none: name a file with a token in worker.tokenFile",
       );
     }
     const [, given] = /^bearer +(\S+) *$/i.exec(request.authorization ?? "") ?? [];
     if (given !== undefined && isSame(given, token.reveal())) return route(parameter, query, request);
-    const wrong = given === undefined ? "no token was given" : "the token is not the right one";
-    const advice =
-      "send the header Authorization: Bearer, followed by what the file in worker.tokenFile holds";
+    const wrong = given === undefined ? "the request has no token" : "the token is wrong";
+    const advice = "send the header Authorization: Bearer with the contents of the file in worker.tokenFile";
     return { ...text(401, `${wrong}: ${advice}`), headers: { "www-authenticate": "Bearer" } };
   };
 }
 
-/** Takes as long for a token that is nearly right as for any other: digests have one length and no likeness. */
+/** Takes the same time for every wrong token: digests have equal length, and similar tokens have unrelated digests. */
 function isSame(given: string, expected: string): boolean {
   const digest = (value: string) => createHash("sha256").update(value).digest();
   return timingSafeEqual(digest(given), digest(expected));
@@ -95,7 +96,7 @@ export async function serveHttp(
   routes: Routes,
   host: string,
   port: number,
-  { requestMs }: HttpLimits = usualLimits,
+  { requestMs, connections = defaultConnections }: HttpLimits = defaultLimits,
 ): Promise<HttpServer> {
   const patterns = Object.entries(routes).map(([name, route]) => readPattern(name, route));
   const options = {
@@ -109,11 +110,13 @@ export async function serveHttp(
       (error: unknown) =>
         send(
           response,
-          error instanceof Refusal ? error.answer : text(500, `this page failed: ${String(error)}`),
+          error instanceof HttpRefusal ? error.answer : text(500, `the request failed: ${String(error)}`),
         ),
     );
   });
-  server.maxConnections = mostConnections;
+  limitConnections(server, connections);
+  // Closes connections whose client does not read the answer. Later than the request timeout, which sends a 408.
+  server.setTimeout(2 * requestMs);
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
     server.listen(port, host, resolve);
@@ -129,11 +132,11 @@ export async function serveHttp(
 }
 
 interface Pattern {
-  /** As the routes give it. */
+  /** The key of the route. */
   readonly name: string;
   readonly method: string;
   readonly segments: readonly string[];
-  /** Which segment is the parameter; -1 for none. */
+  /** Index of the parameter's segment; -1 for none. */
   readonly open: number;
   readonly route: Route;
 }
@@ -147,7 +150,7 @@ function readPattern(name: string, route: Route): Pattern {
   return { name, method, segments, open: segments.findIndex(isOpen), route };
 }
 
-/** Cut before it is decoded, so that a parameter may hold slashes. */
+/** Split before decoding, so that a parameter may contain slashes. */
 function segmentsOf(path: string): readonly string[] {
   return path.slice(1).split("/");
 }
@@ -156,15 +159,15 @@ async function answer(patterns: readonly Pattern[], request: IncomingMessage): P
   const target = request.url ?? "/";
   if (!URL.canParse(target, "http://localhost")) return text(400, "the path is not valid");
   const { searchParams } = new URL(target, "http://localhost");
-  // Not the parsed path: it has taken a parameter of dots, even encoded ones, for a way up.
+  // Not the parsed path: parsing resolves dot segments, even encoded ones, which may be a parameter.
   const [path] = target.replace(/^[a-z]+:\/\/[^/?]*/i, "").split("?", 1);
   const segments = segmentsOf(path);
   const found = patterns.filter((pattern) => fits(pattern, segments));
   if (found.length === 0) {
-    return text(404, `nothing here; try ${patterns.map(({ name }) => name).join(", ")}`);
+    return text(404, `no such page; the pages are ${patterns.map(({ name }) => name).join(", ")}`);
   }
   const method = request.method === "HEAD" ? "GET" : request.method;
-  // A path given in full is meant before one that leaves a part open.
+  // A path without a parameter takes precedence.
   const [chosen] = found.filter((pattern) => pattern.method === method).sort((a, b) => a.open - b.open);
   if (chosen === undefined) return wrongMethod(found);
   const parameter = chosen.open < 0 ? "" : decode(segments[chosen.open]);
@@ -185,20 +188,19 @@ function fits({ segments, open }: Pattern, asked: readonly string[]): boolean {
 function wrongMethod(found: readonly Pattern[]): Answer {
   const methods = new Set(found.flatMap(({ method }) => (method === "GET" ? ["GET", "HEAD"] : [method])));
   const allow = [...methods].join(", ");
-  return { ...text(405, `only ${allow} is answered here`), headers: { allow } };
+  return { ...text(405, `this page answers only ${allow}`), headers: { allow } };
 }
 
 function decode(encoded: string): string | null {
   try {
     return decodeURIComponent(encoded);
   } catch {
-    return null; // The only thing decodeURIComponent throws is "malformed", which the caller answers.
+    return null; // Malformed percent-encoding; the caller answers 400.
   }
 }
 
 function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
-  const tooLarge = () =>
-    new Refusal(text(413, `the body is larger than the ${maxBytes} bytes that are taken here`));
+  const tooLarge = () => new HttpRefusal(text(413, `the body is larger than the limit of ${maxBytes} bytes`));
   return new Promise((resolve, reject) => {
     if (Number(request.headers["content-length"] ?? 0) > maxBytes) return reject(tooLarge());
     const chunks: Buffer[] = [];
@@ -206,8 +208,7 @@ function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
     request.on("data", (chunk: Buffer) => {
       bytes += chunk.length;
       if (bytes <= maxBytes) return chunks.push(chunk);
-      // The rest still flows, and is let go, until it ends or its time is up: a client cut off while it sends
-      // would never read why.
+      // The rest is read and dropped: a client that is cut off while it sends would never read the answer.
       chunks.length = 0;
       return reject(tooLarge());
     });
@@ -220,4 +221,26 @@ function send(response: ServerResponse, { status, contentType, body, headers }: 
   const length = Buffer.byteLength(body);
   response.writeHead(status, { "content-type": contentType, "content-length": length, ...headers });
   response.end(body);
+}
+
+/**
+ * When all connections are in use, a new one replaces the one whose client has been silent for longest. Refusing new ones
+ * instead would let slow clients block the probes by which Kubernetes decides whether the process lives.
+ */
+function limitConnections(server: Server, mostConnections: number): void {
+  // A set keeps insertion order, so the connection that has been silent for longest comes first.
+  const open = new Set<Socket>();
+  server.on("connection", (socket: Socket) => {
+    if (open.size >= mostConnections) {
+      const [longestSilent] = open;
+      open.delete(longestSilent);
+      longestSilent.destroy();
+    }
+    open.add(socket);
+    socket.once("close", () => open.delete(socket));
+  });
+  // Only a complete request head counts: otherwise a client could hold its connection with a byte now and then.
+  server.on("request", ({ socket }: IncomingMessage) => {
+    if (open.delete(socket)) open.add(socket);
+  });
 }

@@ -1,5 +1,5 @@
-// One JSON line per event, to standard output: a fixed lower-case message, facts as fields. The only door
-// to pino. Secrets never get here: the configuration hands them to the Kafka client alone.
+// One JSON line per event, to standard output: a fixed lower-case message, facts as fields. The only file that imports
+// pino. Secrets are never logged: only clients receive them.
 
 import { pino } from "pino";
 
@@ -12,8 +12,8 @@ export interface Logger {
 
 export type LogLevel = "fatal" | "error" | "warn" | "info" | "debug" | "trace" | "silent";
 
-/** Lines are written synchronously: the last words of a dying worker must not be lost in a buffer. */
-export function createLogger(level: LogLevel, destinationFd: 1 | 2 = 1): Logger {
+/** Lines are written synchronously, so that the last lines before a crash are not lost. */
+export function createLogger(level: LogLevel): Logger {
   return pino(
     {
       level,
@@ -21,7 +21,7 @@ export function createLogger(level: LogLevel, destinationFd: 1 | 2 = 1): Logger 
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
     },
-    pino.destination({ dest: destinationFd, sync: true }),
+    pino.destination({ dest: 1, sync: true }),
   );
 }
 

@@ -1,17 +1,18 @@
-// What each part of the product can say to the metrics: small groups of verbs. What becomes of it is declared in
-// `metric-table.ts`.
+// The metrics as each part of the product sees them: small groups of functions. `metric-table.ts` declares the metrics.
 
 import type { DeadLetterReason } from "../domain.ts";
 import type { LabelValue } from "./metric-table.ts";
 
 export interface StageTimer {
-  /** Starts the time of one batch; what it returns is called when the stage is done with it. */
+  /** Starts the timer of one batch; the returned function stops it. */
   begin(): () => void;
 }
 
 export interface SourceMetrics extends StageTimer {
   batch(records: number): void;
   deadLetter(reason: DeadLetterReason): void;
+  /** A batch failed because of a record in it. */
+  failedBatch(): void;
 }
 
 export interface WindowMetrics extends StageTimer {
@@ -25,69 +26,75 @@ export interface ForecastMetrics extends StageTimer {
 }
 
 export type FallbackReason = LabelValue<"modelFallbacks", "reason">;
-/** Why a model record cannot serve. */
 export type RefusalReason = LabelValue<"modelsRefused", "reason">;
 
 export interface ModelMetrics {
   forecastBatch(tasks: number, seconds: number): void;
-  /** A window whose model failed was forecast cold. */
+  /** The cold tier forecast a window whose model failed. */
   fallback(reason: FallbackReason): void;
   /** Model records that cannot serve. */
   refused(reason: RefusalReason, count: number): void;
 }
 
+export type ForgetReason = LabelValue<"seriesForgotten", "reason">;
+
 export interface RetrainMetrics {
   /** A decision about a model took effect. */
   decided(kind: LabelValue<"decisions", "kind">): void;
-  /** One turn of the schedule. */
-  evaluated(series: number, wishes: number): void;
+  /** One scheduled evaluation. */
+  evaluated(series: number, needs: number): void;
   trained(outcome: LabelValue<"trainings", "outcome">, seconds: number): void;
-  /** Something on the models topic that cannot be used. */
+  /** A record on the models topic cannot be used. */
   unreadable(reason: RefusalReason): void;
-  /** Retraining itself went wrong. */
+  /** Retraining itself failed. */
   failed(): void;
+  /** Everything stored about a series was deleted. */
+  forgot(reason: ForgetReason): void;
 }
 
 export interface LiveMetrics extends StageTimer {
-  /** Steps of forecasts that were scored by an observation. */
   scored(steps: number): void;
+  /** Series whose stored live scores do not fit the configuration. */
+  dropped(series: number): void;
 }
 
 export interface SinkMetrics extends StageTimer {
   committed(seconds: number): void;
-  /** From the arrival of the batch's newest record in the log to the commit of its forecasts. */
+  /** From the arrival of a batch's newest record in the log to the commit of its forecasts. */
   arrivalLatency(seconds: number): void;
-  /** From the event time of its newest observation. */
+  /** From the event time of a batch's newest observation to the commit of its forecasts. */
   eventLatency(seconds: number): void;
 }
 
-/** How the forecasts of one series have done of late. */
+/** Rolling scores of one series. */
 export interface SeriesQuality {
   readonly seriesId: string;
   readonly mase: number;
-  /** CRPS over the naive error. */
+  /** CRPS divided by the naive error. */
   readonly scaledCrps: number;
   /** Of each central interval. */
   readonly coverage: readonly { readonly stated: number; readonly observed: number }[];
 }
 
-/** What is read off the worker at each scrape. */
+/** What the worker reports at each scrape. */
 export interface WorkerFacts {
   readonly state: string;
   readonly partitions: number;
-  /** Of those, how many are being restored. */
+  /** Owned partitions that are being restored. */
   readonly restoring: number;
+  /** Owned partitions that the worker's own topics lack. */
+  readonly waiting: number;
   readonly series: number;
   readonly lag: number;
   readonly bufferedBatches: number;
   readonly models: number;
-  /** Trainings in the worker's own threads, and those that wait for their turn. */
+  /** Trainings in the worker's threads, and those that have not started. */
   readonly training: { readonly inFlight: number; readonly waiting: number };
-  /** How many series stand where between two models. */
+  /** Series by phase. */
   readonly phases: Readonly<Record<string, number>>;
-  /** Of the series that have been scored for a horizon at least; read series by series. */
+  /** Of the series with at least a horizon of scores; produced one by one. */
   readonly quality: Iterable<SeriesQuality>;
-  /** Null until it has been chosen. */
+  /** Null until an engine is chosen. */
   readonly engine: EngineFacts | null;
 }
 
@@ -114,7 +121,9 @@ export interface Metrics {
   readonly sink: SinkMetrics;
   readonly restored: (blocks: number, seconds: number) => void;
   readonly transaction: (outcome: LabelValue<"transactions", "outcome">) => void;
+  /** `lost` is the number of offsets that were never read. */
+  readonly inputGap: (kind: LabelValue<"inputGaps", "kind">, lost: number) => void;
   readonly moved: (from: string, to: string) => void;
-  /** The exposition text and its content type, with the gauges set to the facts given. */
+  /** The exposition text and its content type, with the gauges set to the given facts. */
   expose(facts: ServiceFacts): Promise<{ readonly contentType: string; readonly text: string }>;
 }

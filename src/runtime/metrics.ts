@@ -1,5 +1,5 @@
-// Makes the metrics of `metric-table.ts` count. The only door to prom-client. Stages receive small groups of verbs,
-// not metrics; a label holds a series id only where a number in the configuration bounds how many.
+// Builds the metrics of `metric-table.ts`. The only file that imports prom-client. Stages receive small groups of
+// functions, not metrics. A label holds a series id only where the configuration bounds their number.
 
 import { totalmem } from "node:os";
 import { setImmediate } from "node:timers/promises";
@@ -9,26 +9,25 @@ import type { EngineFacts, Metrics, SeriesQuality, ServiceFacts } from "./metric
 import { type MetricSpec, metricTable, type stages } from "./metric-table.ts";
 
 export interface MetricSettings {
-  /** How many of the worst series are named. */
+  /** Number of the worst series that are named. */
   readonly worstSeries: number;
   /** Patterns of series that are named. */
   readonly series: readonly string[];
 }
 
-/** What a worker exposes about series by name without being told otherwise. */
-const usualSettings: MetricSettings = { worstSeries: 10, series: [] };
-/** An allow-list of `*` must not become a label per series. */
+const defaultSettings: MetricSettings = { worstSeries: 10, series: [] };
+/** A pattern of `*` must not create a label per series. */
 const mostNamed = 100;
-/** Series looked at between two turns of the event loop. */
+/** Series between two yields to the event loop. */
 const seriesPerTurn = 500;
-/** Gauges whose names say that they are counters; what they tell is in no dashboard. */
+/** Gauges with the suffix of a counter. No dashboard uses them. */
 const misnamed = [
   "nodejs_active_handles_total",
   "nodejs_active_requests_total",
   "nodejs_active_resources_total",
 ];
 
-export function createMetrics(version: string, settings: MetricSettings = usualSettings): Metrics {
+export function createMetrics(version: string, settings: MetricSettings = defaultSettings): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   for (const name of misnamed) registry.removeSingleMetric(name);
@@ -42,18 +41,22 @@ export function createMetrics(version: string, settings: MetricSettings = usualS
   };
   let turn: Promise<unknown> = Promise.resolve();
   return {
-    ...stageVerbs(built),
-    ...modelVerbs(built),
+    ...stageMetrics(built),
+    ...modelMetrics(built),
     restored: (blocks, seconds) => {
       built.restoredBlocks.inc(blocks);
       built.restoreDuration.observe(seconds);
     },
     transaction: (outcome) => built.transactions.inc({ outcome }),
+    inputGap: (kind, lost) => {
+      built.inputGaps.inc({ kind });
+      built.inputLost.inc(lost);
+    },
     moved: (from, to) => built.stateChanges.inc({ from, to }),
-    // One scrape after the other: each begins by forgetting what the last one saw of the series.
+    // Scrapes run one after the other: each starts by resetting the metrics of the series.
     expose: (facts) => {
       const exposed = turn.then(() => expose(facts));
-      turn = exposed.catch(() => undefined); // Told to whoever asked; the next one asks anew.
+      turn = exposed.catch(() => undefined); // The caller gets the error; the next scrape starts afresh.
       return exposed;
     },
   };
@@ -75,7 +78,10 @@ function build(registry: Registry): Built {
 
 function buildOne({ kind, name, help, labels, buckets }: MetricSpec, registry: Registry) {
   const options = {
-    ...{ name: `forecastnet_${name}`, help, labelNames: Object.keys(labels), registers: [registry] },
+    name: `forecastnet_${name}`,
+    help,
+    labelNames: Object.keys(labels),
+    registers: [registry],
   };
   const known = Object.entries(labels).flatMap(([label, values]) =>
     values.map((value) => ({ [label]: value })),
@@ -95,7 +101,7 @@ function buildOne({ kind, name, help, labels, buckets }: MetricSpec, registry: R
   return histogram;
 }
 
-function stageVerbs(built: Built): Pick<Metrics, "source" | "window" | "forecast" | "live" | "sink"> {
+function stageMetrics(built: Built): Pick<Metrics, "source" | "window" | "forecast" | "live" | "sink"> {
   const timer = (stage: (typeof stages)[number]) => ({
     begin: () => {
       const end = built.stageDuration.startTimer({ stage });
@@ -107,6 +113,7 @@ function stageVerbs(built: Built): Pick<Metrics, "source" | "window" | "forecast
       ...timer("decode"),
       batch: (records) => built.batchRecords.observe(records),
       deadLetter: (reason) => built.deadLetters.inc({ reason }),
+      failedBatch: () => built.failedBatches.inc(),
     },
     window: {
       ...timer("window"),
@@ -118,7 +125,11 @@ function stageVerbs(built: Built): Pick<Metrics, "source" | "window" | "forecast
       ...timer("forecast"),
       forecasts: (tier, method, count) => built.forecasts.inc({ tier, method }, count),
     },
-    live: { ...timer("score"), scored: (steps) => built.scoredSteps.inc(steps) },
+    live: {
+      ...timer("score"),
+      scored: (steps) => built.scoredSteps.inc(steps),
+      dropped: (series) => built.scoresDropped.inc(series),
+    },
     sink: {
       ...timer("encode"),
       committed: (seconds) => built.commitDuration.observe(seconds),
@@ -128,7 +139,7 @@ function stageVerbs(built: Built): Pick<Metrics, "source" | "window" | "forecast
   };
 }
 
-function modelVerbs(built: Built): Pick<Metrics, "models" | "retrain"> {
+function modelMetrics(built: Built): Pick<Metrics, "models" | "retrain"> {
   return {
     models: {
       forecastBatch: (tasks, seconds) => {
@@ -140,9 +151,9 @@ function modelVerbs(built: Built): Pick<Metrics, "models" | "retrain"> {
     },
     retrain: {
       decided: (kind) => built.decisions.inc({ kind }),
-      evaluated: (series, wished) => {
+      evaluated: (series, needs) => {
         built.evaluated.inc(series);
-        built.wishes.inc(wished);
+        built.needs.inc(needs);
       },
       trained: (outcome, seconds) => {
         built.trainings.inc({ outcome });
@@ -150,23 +161,25 @@ function modelVerbs(built: Built): Pick<Metrics, "models" | "retrain"> {
       },
       unreadable: (reason) => built.modelMessagesRefused.inc({ reason }),
       failed: () => built.retrainingFailures.inc(),
+      forgot: (reason) => built.seriesForgotten.inc({ reason }),
     },
   };
 }
 
-/** Where there is no limit Node answers 0, undefined, or a number beyond all memory. */
+/** Without a limit Node returns 0, undefined, or more than the memory of the machine. */
 function memoryLimit(): number {
   const limit = process.constrainedMemory() ?? 0;
   return limit < totalmem() ? limit : 0;
 }
 
-/** Gauges are set when they are read, from what the process says of itself. */
+/** Gauges are set at each scrape. */
 function setFacts(built: Built, facts: ServiceFacts): void {
   for (const state of metricTable.state.labels.state)
     built.state.set({ state }, Number(state === facts.state));
   built.ready.set(Number(facts.isReady));
   built.partitions.set(facts.partitions);
   built.restoring.set(facts.restoring);
+  built.waitingPartitions.set(facts.waiting);
   built.series.set(facts.series);
   built.models.set(facts.models);
   built.inFlight.set(facts.training.inFlight);

@@ -1,4 +1,4 @@
-// Seeded noise: the same seed gives the same numbers, whatever the day.
+// Seeded random numbers: the same seed gives the same numbers in every run.
 
 export interface Random {
   /** Uniform in [0, 1). */
@@ -7,7 +7,7 @@ export interface Random {
   normal(): number;
 }
 
-/** A Weyl sequence put through a 32-bit mixer: short, and good enough for sensors, first weights and shuffles. */
+/** A Weyl sequence through a 32-bit mixer: short, and good enough for sensors, initial weights, shuffles and jitter. */
 export function createRandom(seed: number): Random {
   let state = seed >>> 0;
   const uniform = () => {

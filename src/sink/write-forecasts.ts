@@ -1,6 +1,6 @@
-// Sink stage, in two halves with a buffer between them: forecasts become records, and a batch of records is
-// settled: forecasts, state, dead letters and input offsets in one transaction. What cannot be settled ends
-// the lane; the next owner starts from the last commit.
+// Sink stage, in two halves with a buffer between them: `encodeForecasts` turns forecasts into records,
+// `settleBatches` commits forecasts, state, dead letters and input offsets of a batch in one transaction. A batch
+// that cannot be settled ends the lane; the next owner starts from the last commit.
 
 import type { Batch, Forecast, Outgoing } from "../domain.ts";
 import type { Clock } from "../runtime/clock.ts";
@@ -8,7 +8,7 @@ import type { SinkMetrics } from "../runtime/metric-groups.ts";
 
 export interface SinkParts {
   readonly topic: string;
-  /** Partitions of the forecast topic; a series' forecasts all go to its input partition, modulo this. */
+  /** Partitions of the forecast topic; all forecasts of a series go to its input partition, modulo this. */
   readonly partitions: number;
   readonly encode: (forecast: Forecast) => Buffer;
   readonly clock: Clock;
@@ -19,8 +19,8 @@ export interface SinkParts {
 export type EncodedBatch = Batch<never>;
 
 /**
- * Batches wait for their commit as bytes, outside the heap: forecasts that waited would be copied from
- * generation to generation by the garbage collector.
+ * Batches wait for their commit as bytes, outside the heap. The garbage collector would copy waiting forecasts from
+ * generation to generation.
  */
 export async function* encodeForecasts(
   batches: AsyncIterable<Batch<Forecast>>,
@@ -33,7 +33,7 @@ export async function* encodeForecasts(
       (forecast): Outgoing => ({
         topic,
         partition,
-        key: Buffer.from(forecast.seriesId),
+        key: Buffer.from(forecast.raw.window.seriesId),
         value: encode(forecast),
       }),
     );

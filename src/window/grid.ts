@@ -1,44 +1,49 @@
-// The past of one series on its grid: a ring of slots in typed arrays. Holds observed values only (a gap is
-// NaN; filling happens when a window is taken), so a late point simply lands in its slot. What the grid
-// holds depends on which observations came, never on their order.
+// The past of one series on its grid: a ring of slots in typed arrays. Holds observed values only: a gap is NaN and
+// is filled when a window is taken, so a late point simply goes into its slot. The content depends on which
+// observations came, never on their order. This file decides what becomes of a late, duplicate or out-of-order point.
 //
-// Slots are numbered along the grid, negative before the epoch. Blocks of BLOCK_SLOTS slots are the unit of
-// memory and of stored state: the ring holds the newest blocks, up to `capacityBlocks`, and its arrays grow
-// by doubling as the series ages. A place of the ring is cleared when a block comes to live in it.
+// Slots are numbered along the grid, negative before the epoch. Blocks of BLOCK_SLOTS slots are the unit of memory
+// and of stored state. The ring holds the newest `capacityBlocks` blocks; its arrays double in size as the series
+// ages. The place of a block in the ring is cleared when the block becomes part of it.
+//
+// Below the grid: the functions that fill the gaps of a window or history copied from it, and UnbrokenRun, which knows
+// how far back a series has no gap too long to fill.
+
+import type { GapPolicy, SeriesSettings } from "../domain.ts";
 
 export const BLOCK_SLOTS = 64;
 
-/** "replaced": the slot held other values, which are gone; "outdated": what it held is newer and stays. */
+/** "replaced": the slot held other values, now overwritten; "outdated": the slot holds newer values, which stay. */
 export type PutOutcome = "advanced" | "late-amended" | "replaced" | "outdated" | "too-late";
 
 export interface GridShape {
   readonly channels: number;
-  /** Slots to keep at least; whole blocks are kept, so usually a few more are there. */
+  /** Least number of slots to store. Whole blocks are stored, so there are usually a few more. */
   readonly history: number;
-  /** The largest distance of an event time from its slot's time. */
+  /** Largest distance between an event time and the time of its slot. */
   readonly maxJitterMs: number;
 }
 
-/** Milliseconds between event time and slot time. Fits 32 bits but for steps of months and years. */
+/** Event time minus slot time, in milliseconds. Fits 32 bits, except for steps of months and years. */
 export type Jitter = Int32Array | Float64Array;
 
 export class Grid {
   readonly channels: number;
   readonly capacityBlocks: number;
   readonly #needsWideJitter: boolean;
-  /** Blocks the arrays have room for. */
+  /** Blocks that the arrays have room for. */
   #blocks = 1;
   #values: Float64Array;
-  /** Null until an event time differs from its slot's time: many sensors stamp exactly. */
+  /** Null until an event time differs from the time of its slot: the times of many sensors are exact. */
   #jitter: Jitter | null = null;
   #oldestBlock = 0;
-  /** −Infinity while the grid is empty, as the newest slot. */
+  /** −Infinity while the grid is empty. */
   #newestBlock = Number.NEGATIVE_INFINITY;
   #newestSlot = Number.NEGATIVE_INFINITY;
 
   constructor(shape: GridShape) {
     this.channels = shape.channels;
-    // One block more than the history fills: the newest block may hold a single slot.
+    // One block more than the history fills: the newest block may hold only one slot.
     this.capacityBlocks = Math.ceil((shape.history - 1) / BLOCK_SLOTS) + 1;
     this.#needsWideJitter = shape.maxJitterMs >= 2 ** 31;
     this.#values = new Float64Array(BLOCK_SLOTS * shape.channels);
@@ -49,7 +54,7 @@ export class Grid {
     return this.#newestSlot;
   }
 
-  /** The oldest slot the ring can hold; anything before it has been dropped and comes too late. */
+  /** The oldest slot that the ring can hold; points before it are too late. */
   get oldestSlot(): number {
     return (this.#newestBlock - this.capacityBlocks + 1) * BLOCK_SLOTS;
   }
@@ -58,12 +63,12 @@ export class Grid {
     return this.#values.byteLength + (this.#jitter?.byteLength ?? 0);
   }
 
-  /** Of several observations in one slot the one with the latest event time stays; of equal ones the last. */
+  /** Of several observations in one slot the latest event time stays; of equal times the last one. */
   put(slot: number, jitterMs: number, values: readonly number[]): PutOutcome {
     const block = blockOf(slot);
     const isAdvance = slot > this.#newestSlot;
     if (block <= this.#newestBlock - this.capacityBlocks) return "too-late";
-    if (block > this.#newestBlock || block < this.#oldestBlock) this.#enliven(block);
+    if (block > this.#newestBlock || block < this.#oldestBlock) this.#extendTo(block);
     const place = this.#placeOf(slot);
     const isTaken = !Number.isNaN(this.#values[place * this.channels]);
     if (isTaken && jitterMs < (this.#jitter?.[place] ?? 0)) return "outdated";
@@ -78,13 +83,13 @@ export class Grid {
     return !Number.isNaN(this.at(slot, 0));
   }
 
-  /** The observed value, or NaN for a gap and for anything outside the kept range. */
+  /** The observed value; NaN for a gap and outside the stored range. */
   at(slot: number, channel: number): number {
     if (slot > this.#newestSlot || slot < this.#oldestBlock * BLOCK_SLOTS) return Number.NaN;
     return this.#values[this.#placeOf(slot) * this.channels + channel];
   }
 
-  /** All channels of a slot; null for a gap and for anything outside the kept range. */
+  /** All channels of a slot; null for a gap and outside the stored range. */
   valuesAt(slot: number): readonly number[] | null {
     if (!this.has(slot)) return null;
     return Array.from({ length: this.channels }, (_, c) => this.at(slot, c));
@@ -97,7 +102,7 @@ export class Grid {
     return Math.min(slot, this.#newestSlot);
   }
 
-  /** Copies `steps` kept slots from `firstSlot` on into `target`; returns how many of them are gaps. */
+  /** Copies `steps` stored slots from `firstSlot` on to `target`; returns the number of gaps among them. */
   copy(firstSlot: number, steps: number, target: Float64Array): number {
     const length = this.#values.length;
     let from = this.#placeOf(firstSlot) * this.channels;
@@ -111,7 +116,7 @@ export class Grid {
     return gaps / this.channels;
   }
 
-  /** The kept blocks that hold at least one observation, oldest first. */
+  /** The stored blocks that hold an observation, oldest first. */
   filledBlocks(): number[] {
     const blocks: number[] = [];
     for (let block = this.#oldestBlock; block <= this.#newestBlock; block++) {
@@ -120,7 +125,7 @@ export class Grid {
     return blocks;
   }
 
-  /** Copies of a block's bytes up to its last observed slot, little-endian as every machine we run on. */
+  /** A copy of a block up to its last observed slot. Little-endian, as are all machines that we run on. */
   readBlock(block: number): { readonly values: Buffer; readonly jitterMs: Buffer | null } {
     const place = this.#placeOf(block * BLOCK_SLOTS);
     const slots = this.#usedSlots(block);
@@ -130,13 +135,13 @@ export class Grid {
     return { values: Buffer.from(bytesOf(values)), jitterMs: isExact ? null : Buffer.from(bytesOf(jitter)) };
   }
 
-  /** Puts back what `readBlock` gave; returns false for a block that has left the ring. */
+  /** Restores a block that `readBlock` returned; returns false when the ring has moved past it. */
   loadBlock(
     block: number,
     bytes: { readonly values: Uint8Array; readonly jitterMs: Uint8Array | null },
   ): boolean {
     if (block <= this.#newestBlock - this.capacityBlocks) return false;
-    if (block > this.#newestBlock || block < this.#oldestBlock) this.#enliven(block);
+    if (block > this.#newestBlock || block < this.#oldestBlock) this.#extendTo(block);
     const place = this.#placeOf(block * BLOCK_SLOTS);
     const slots = bytes.values.byteLength / (this.channels * Float64Array.BYTES_PER_ELEMENT);
     const values = this.#values.subarray(place * this.channels, (place + BLOCK_SLOTS) * this.channels);
@@ -149,11 +154,11 @@ export class Grid {
     return true;
   }
 
-  /** Makes room for a block ahead of the newest or before the oldest, and clears what lies between. */
-  #enliven(block: number): void {
+  /** Extends the ring to a block after the newest or before the oldest, and clears the blocks between. */
+  #extendTo(block: number): void {
     const oldest = Math.max(Math.min(this.#oldestBlock, block), block - this.capacityBlocks + 1);
     if (oldest > this.#newestBlock) {
-      // The first block, or a jump over everything that was kept.
+      // The first block, or a jump beyond everything stored.
       this.#oldestBlock = block;
       this.#newestBlock = block;
       this.#clear(block);
@@ -190,7 +195,7 @@ export class Grid {
     this.#jitter?.fill(0, place, place + BLOCK_SLOTS);
   }
 
-  /** Slots of the block up to its last observed one. */
+  /** Number of slots of the block up to its last observed one. */
   #usedSlots(block: number): number {
     const place = this.#placeOf(block * BLOCK_SLOTS);
     let slots = BLOCK_SLOTS;
@@ -214,10 +219,125 @@ export function blockOf(slot: number): number {
 
 export function modulo(value: number, divisor: number): number {
   const rest = value % divisor;
-  // A negative multiple leaves −0, which is not 0 to a strict comparison of stored state.
+  // A negative multiple gives −0, which differs from 0 when stored state is compared strictly.
   return rest < 0 ? rest + divisor : rest + 0;
 }
 
 function bytesOf(array: Float64Array | Int32Array): Uint8Array {
   return new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
+}
+
+/**
+ * Fills every NaN of `values`, a copy of the grid's slots from `firstSlot` on. Each gap must have an observed slot on
+ * both sides: a copy begins in an unbroken run and ends at an observed slot.
+ */
+export function fillGaps(
+  values: Float64Array,
+  grid: Grid,
+  firstSlot: number,
+  rule: { readonly gapPolicy: GapPolicy; readonly season: number },
+): void {
+  const { channels } = grid;
+  for (let i = 0; i < values.length; i += channels) {
+    if (!Number.isNaN(values[i])) continue;
+    const slot = firstSlot + i / channels;
+    for (let c = 0; c < channels; c++) values[i + c] = fillSlot(grid, slot, c, rule);
+  }
+}
+
+/**
+ * Fills runs of at most `longest` missing slots and leaves longer ones NaN. Returns one byte per slot, 1 where it was
+ * filled; null when nothing was filled.
+ */
+export function fillShortGaps(
+  values: Float64Array,
+  grid: Grid,
+  firstSlot: number,
+  rule: { readonly gapPolicy: GapPolicy; readonly season: number; readonly longest: number },
+): Uint8Array | null {
+  const { channels } = grid;
+  const slots = values.length / channels;
+  let filled: Uint8Array | null = null;
+  for (let slot = 0; slot < slots; slot++) {
+    const from = slot;
+    while (slot < slots && Number.isNaN(values[slot * channels])) slot++;
+    if (slot === from || slot - from > rule.longest) continue;
+    filled ??= new Uint8Array(slots);
+    filled.fill(1, from, slot);
+    fillGaps(values.subarray(from * channels, slot * channels), grid, firstSlot + from, rule);
+  }
+  return filled;
+}
+
+function fillSlot(
+  grid: Grid,
+  slot: number,
+  channel: number,
+  rule: { readonly gapPolicy: GapPolicy; readonly season: number },
+): number {
+  if (rule.gapPolicy === "seasonal") {
+    const before = grid.at(slot - rule.season, channel);
+    if (!Number.isNaN(before)) return before;
+    const after = grid.at(slot + rule.season, channel);
+    if (!Number.isNaN(after)) return after;
+  }
+  let left = slot - 1;
+  while (!grid.has(left)) left--;
+  if (rule.gapPolicy === "hold") return grid.at(left, channel);
+  let right = slot + 1;
+  while (!grid.has(right)) right++;
+  const share = (slot - left) / (right - left);
+  return grid.at(left, channel) * (1 - share) + grid.at(right, channel) * share;
+}
+
+/**
+ * The run of slots up to the newest one without a gap that is too long to fill. Follows the newest slot in constant
+ * time; looks backwards only when a late point may have closed the gap before the run.
+ */
+export class UnbrokenRun {
+  readonly #grid: Grid;
+  readonly #gapMax: number;
+  readonly #history: number;
+  #firstSlot = Number.NEGATIVE_INFINITY;
+
+  constructor(grid: Grid, settings: SeriesSettings) {
+    this.#grid = grid;
+    this.#gapMax = settings.gapPolicy === "none" ? 0 : settings.gapMax;
+    this.#history = settings.history;
+  }
+
+  /** Call when the newest slot of the grid has moved. `previousNewest` is −Infinity for the first slot. */
+  advance(previousNewest: number): void {
+    const { newestSlot } = this.#grid;
+    if (newestSlot - previousNewest - 1 > this.#gapMax) this.#firstSlot = newestSlot;
+  }
+
+  /** Call when a late point has filled an earlier slot. */
+  amend(slot: number): void {
+    if (slot < this.#firstSlot) this.#extendBackwards(this.#firstSlot);
+  }
+
+  /** Derives the run from the grid alone. */
+  rebuild(): void {
+    this.#extendBackwards(this.#grid.newestSlot);
+  }
+
+  /**
+   * Steps in the run, at most the history. The first of them is observed, so that a run derived from the grid has the
+   * same length as one that was followed all along.
+   */
+  steps(): number {
+    const { newestSlot } = this.#grid;
+    let first = Math.max(this.#firstSlot, newestSlot - this.#history + 1);
+    while (!this.#grid.has(first)) first++;
+    return newestSlot - first + 1;
+  }
+
+  #extendBackwards(from: number): void {
+    this.#firstSlot = from;
+    const last = this.#grid.oldestSlot;
+    for (let slot = from - 1; slot >= last && this.#firstSlot - slot <= this.#gapMax + 1; slot--) {
+      if (this.#grid.has(slot)) this.#firstSlot = slot;
+    }
+  }
 }

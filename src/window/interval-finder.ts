@@ -1,10 +1,10 @@
-// Finds the grid of a series that was configured with interval "auto", from its first few event times. The
-// answer depends on the set of times alone, never on their order, and is never revised: a grid that moves
-// would make every window before the move incomparable.
+// Finds the grid of a series whose interval is configured as "auto", from its first event times. The result depends on
+// the set of times, not on their order. It is never revised: windows before and after a moved grid could not be
+// compared.
 
 import { fixedInterval, type Interval, parseInterval } from "../models/interval.ts";
 
-/** Distinct event times needed: seven differences, of which three may be gaps or doubles. */
+/** Distinct event times needed: of their seven differences three may be gaps or repeated points. */
 export const POINTS_TO_FIND_INTERVAL = 8;
 
 export interface FoundInterval {
@@ -15,7 +15,7 @@ export interface FoundInterval {
 const SNAP_TOLERANCE = 0.05;
 const DAY = 86_400_000;
 
-/** Steps that people choose, in milliseconds. */
+/** Common steps, in milliseconds. */
 const CUSTOMARY_STEPS = [
   ...[0.1, 0.2, 0.25, 0.5, 1, 2, 5, 10, 15, 20, 30].map((seconds) => seconds * 1000),
   ...[1, 2, 3, 5, 10, 15, 20, 30].map((minutes) => minutes * 60_000),
@@ -50,7 +50,7 @@ function snapStep(stepMs: number): number {
   return Math.max(1, Math.round(stepMs / unitMs) * unitMs);
 }
 
-/** Where in the step the points lie: the circle of phases is cut at its widest gap, then the median taken. */
+/** The phase of the points within the step: the median, after the circle of phases is cut at its widest gap. */
 function findOffset(timesMs: readonly number[], interval: Interval): number {
   const phaseOf = (timeMs: number) => timeMs - interval.timeOf(interval.indexOf(timeMs, 0), 0);
   const stepMs = 2 * interval.maxJitterMs;
@@ -64,7 +64,7 @@ function findOffset(timesMs: readonly number[], interval: Interval): number {
   return Math.abs(offsetMs) <= spreadMs ? 0 : offsetMs;
 }
 
-/** The lower of the two middle values where there are two, so that the result is one of the values. */
+/** Of two middle values the lower one, so that the result is one of the values. */
 function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted[(sorted.length - 1) >> 1];

@@ -1,29 +1,56 @@
-// The series of one partition, and which of their blocks changed since they were last stored. Pure state:
-// reading and writing the state topic is done by those who call `restore` and `takeChanges`.
+// The series of one partition, and which of their blocks changed since they were last stored. First the store, then
+// what is asked about one series (when it is forgotten, its figures), then how the store is filled when a partition is
+// taken over. Reads and writes no topic: callers do.
 
 import type { SeriesSettings } from "../domain.ts";
 import type { StateBlockRecord } from "../log/codec/schemas.generated.ts";
+import type { StoredRecord } from "../log/log.ts";
+import { type Clock, systemClock } from "../runtime/clock.ts";
+import { isProbe } from "../runtime/config/series-rules.ts";
 import { Series } from "./series.ts";
-import { fromBlockRecords, toBlockRecord, toBlockRecords } from "./state-blocks.ts";
+import {
+  blockKey,
+  fromBlockRecords,
+  isBlockKey,
+  seriesOfKey,
+  toBlockRecord,
+  toBlockRecords,
+} from "./state-blocks.ts";
 
 export interface RestoreReport {
   readonly series: number;
-  /** Series whose stored interval is not the configured one any more: their history was left behind. */
-  readonly startedAnew: readonly {
+  /** Series that lost their history, because their configured interval or offset has changed. */
+  readonly restarted: readonly {
     readonly seriesId: string;
     readonly storedInterval: string;
     readonly configuredInterval: string;
   }[];
 }
 
-export class SeriesStore {
-  readonly #settingsOf: (seriesId: string) => SeriesSettings;
-  readonly #seriesById = new Map<string, Series>();
-  /** Only these can have changed since the last `takeChanges`. */
-  readonly #touched = new Set<Series>();
+export interface SeriesStoreOptions {
+  /** Gives the time at which a series is stored. */
+  readonly clock?: Clock;
+  /** Most series to accept; restored ones stay even beyond it. */
+  readonly maxSeries?: number;
+}
 
-  constructor(settingsOf: (seriesId: string) => SeriesSettings) {
+export class SeriesStore {
+  readonly maxSeries: number;
+  readonly #settingsOf: (seriesId: string) => SeriesSettings;
+  readonly #clock: Clock;
+  readonly #seriesById = new Map<string, Series>();
+  /** The series that may have changed since the last `takeChanges`. */
+  readonly #touched = new Set<Series>();
+  /** The series that are forgotten after a silence; `silent` checks no others. */
+  readonly #forgettable = new Set<Series>();
+
+  constructor(
+    settingsOf: (seriesId: string) => SeriesSettings,
+    { clock = systemClock, maxSeries = Number.POSITIVE_INFINITY }: SeriesStoreOptions = {},
+  ) {
     this.#settingsOf = settingsOf;
+    this.#clock = clock;
+    this.maxSeries = maxSeries;
   }
 
   get size(): number {
@@ -34,57 +61,118 @@ export class SeriesStore {
     return this.#seriesById.keys();
   }
 
-  /** The series as it is, to look at. */
+  /** The series, to read. */
   get(seriesId: string): Series | undefined {
     return this.#seriesById.get(seriesId);
   }
 
-  /** The series to push to, made when first seen. */
+  /** True when the series is known or the store has room for another one. */
+  hasRoomFor(seriesId: string): boolean {
+    return this.#seriesById.size < this.maxSeries || this.#seriesById.has(seriesId);
+  }
+
+  /** The series to push to, created on first use. */
   of(seriesId: string): Series {
     let series = this.#seriesById.get(seriesId);
     if (series === undefined) {
       series = new Series(seriesId, this.#settingsOf(seriesId));
-      this.#seriesById.set(seriesId, series);
+      series.seenMs = this.#clock.nowMs();
+      this.#add(series);
     }
     this.#touched.add(series);
     return series;
   }
 
-  /** Every block changed since the last call, once; normally the newest block of each series that moved. */
+  /**
+   * The blocks changed since the last call, normally the newest block of each series that moved. The caller stores
+   * them, so their series count as stored now.
+   */
   takeChanges(): StateBlockRecord[] {
+    const nowMs = this.#clock.nowMs();
     const changes: StateBlockRecord[] = [];
     for (const series of this.#touched) {
       const blocks = series.takeChangedBlocks();
       if (blocks.length === 0) continue;
       series.revision++;
-      for (const block of blocks) changes.push(toBlockRecord(series, block));
+      series.seenMs = nowMs;
+      for (const block of blocks) {
+        const record = toBlockRecord(series, block);
+        series.storedBlocks.add(record.block);
+        changes.push(record);
+      }
     }
     this.#touched.clear();
     return changes;
   }
 
-  /** Fills an empty store from all blocks of the partition: the newest record of each key, in any order. */
+  /** Fills an empty store from the newest record of each block of the partition, in any order. */
   restore(blocks: Iterable<StateBlockRecord>): RestoreReport {
-    const startedAnew: RestoreReport["startedAnew"][number][] = [];
+    const restarted: RestoreReport["restarted"][number][] = [];
     for (const [seriesId, records] of groupBySeries(blocks)) {
       const settings = this.#settingsOf(seriesId);
       const series = fromBlockRecords(records, settings);
-      this.#seriesById.set(seriesId, series);
+      for (const { block } of records) series.storedBlocks.add(block);
+      this.#add(series);
       if (series.isChanged) this.#touched.add(series);
       const stored = records.reduce((head, record) =>
         record.revision > head.revision ? record : head,
       ).interval;
       if (stored !== "" && series.grid === null) {
-        startedAnew.push({ seriesId, storedInterval: stored, configuredInterval: settings.interval });
+        restarted.push({ seriesId, storedInterval: stored, configuredInterval: settings.interval });
       }
     }
-    return { series: this.#seriesById.size, startedAnew };
+    return { series: this.#seriesById.size, restarted };
   }
 
-  /** All blocks of all series in one canonical order: equal snapshots, equal stores. */
+  /** Sets when each series was last stored: now for a series without a time, so that it is not forgotten. */
+  markSeen(seenMsById: ReadonlyMap<string, number>): void {
+    const nowMs = this.#clock.nowMs();
+    for (const series of this.#seriesById.values()) {
+      const seenMs = seenMsById.get(series.seriesId) ?? 0;
+      series.seenMs = seenMs > 0 ? Math.min(seenMs, nowMs) : nowMs;
+    }
+  }
+
+  /** When the series is forgotten unless it sends before; null for never, and for an unknown series. */
+  endsAtMs(seriesId: string): number | null {
+    const series = this.#seriesById.get(seriesId);
+    return series === undefined ? null : endsAtMs(series);
+  }
+
+  /** Null for an unknown series. */
+  factsOf(seriesId: string): SeriesFacts | null {
+    const series = this.#seriesById.get(seriesId);
+    return series === undefined ? null : factsOf(series);
+  }
+
+  /** For each series that can be forgotten: its id when it is due, else null. */
+  *silent(): Generator<string | null> {
+    const nowMs = this.#clock.nowMs();
+    for (const series of this.#forgettable) {
+      const endMs = endsAtMs(series);
+      yield endMs !== null && endMs <= nowMs ? series.seriesId : null;
+    }
+  }
+
+  /** Drops the series. Returns its keys on the state topic. */
+  forget(seriesId: string): readonly string[] {
+    const series = this.#seriesById.get(seriesId);
+    if (series === undefined) return [];
+    this.#seriesById.delete(seriesId);
+    this.#touched.delete(series);
+    this.#forgettable.delete(series);
+    return [...series.storedBlocks].map((block) => blockKey({ seriesId, block }));
+  }
+
+  /** All blocks of all series in a canonical order: equal stores have equal snapshots. */
   snapshot(): StateBlockRecord[] {
     const ids = [...this.#seriesById.keys()].sort();
     return ids.flatMap((id) => toBlockRecords(this.#seriesById.get(id) as Series));
+  }
+
+  #add(series: Series): void {
+    this.#seriesById.set(series.seriesId, series);
+    if (canEnd(series)) this.#forgettable.add(series);
   }
 }
 
@@ -96,4 +184,112 @@ function groupBySeries(blocks: Iterable<StateBlockRecord>): Map<string, StateBlo
     else group.push(block);
   }
   return bySeries;
+}
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
+const DURATION = /^P(?:(\d+)W)?(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?)?$/;
+
+/** Least silence in steps of the series: one that reports once a step is silent for nearly a step each time. */
+const LEAST_STEPS = 2;
+
+const msByDuration = new Map<string, number>();
+
+/** Infinity for "never". */
+function durationMs(forgetAfter: string): number {
+  const known = msByDuration.get(forgetAfter);
+  if (known !== undefined) return known;
+  const [, weeks = 0, days = 0, hours = 0, minutes = 0] = DURATION.exec(forgetAfter) ?? [];
+  const ms =
+    (7 * Number(weeks) + Number(days)) * DAY_MS + Number(hours) * HOUR_MS + Number(minutes) * MINUTE_MS;
+  const limit = ms > 0 ? ms : Number.POSITIVE_INFINITY;
+  msByDuration.set(forgetAfter, limit);
+  return limit;
+}
+
+/** True for a series that is forgotten after a silence. */
+function canEnd({ settings }: Series): boolean {
+  return durationMs(settings.forgetAfter) < Number.POSITIVE_INFINITY;
+}
+
+/**
+ * When the series is forgotten unless it sends before; null for never. Silence is wall-clock time since its state was
+ * last stored. The log stamps every stored block, so the next owner of the partition counts from the same moment.
+ */
+function endsAtMs(series: Series): number | null {
+  if (!canEnd(series)) return null;
+  const { settings, seriesId, seenMs, grid, interval, offsetMs } = series;
+  const limitMs = durationMs(settings.forgetAfter);
+  if (grid === null || interval === null || isProbe(seriesId)) return seenMs + limitMs;
+  const newest = grid.newestSlot;
+  const stepsMs = interval.timeOf(newest, offsetMs) - interval.timeOf(newest - LEAST_STEPS, offsetMs);
+  return seenMs + Math.max(limitMs, stepsMs);
+}
+
+export interface SeriesFacts {
+  /** Null until an automatic interval is found. */
+  readonly interval: string | null;
+  readonly channels: number;
+  /** Observations stored. */
+  readonly points: number;
+  /** Event time of the newest observation; null without any. */
+  readonly lastTimeMs: number | null;
+  /** Wall-clock time at which the state was last stored. */
+  readonly seenMs: number;
+  /** When the series is forgotten unless it sends before; null for never. */
+  readonly endsAtMs: number | null;
+}
+
+function factsOf(series: Series): SeriesFacts {
+  const { grid, interval, offsetMs, pending, seenMs } = series;
+  const times = { seenMs, endsAtMs: endsAtMs(series) };
+  if (grid === null || interval === null) {
+    const channels = pending[0]?.values.length ?? 0;
+    const lastTimeMs = pending.at(-1)?.timeMs ?? null;
+    return { interval: null, channels, points: pending.length, lastTimeMs, ...times };
+  }
+  let points = 0;
+  for (let slot = grid.firstObservedSlot(); slot <= grid.newestSlot; slot++) if (grid.has(slot)) points++;
+  const lastTimeMs = interval.timeOf(grid.newestSlot, offsetMs);
+  return { interval: interval.iso, channels: grid.channels, points, lastTimeMs, ...times };
+}
+
+export interface Restored extends RestoreReport {
+  readonly blocks: number;
+}
+
+/** Takes the blocks out of `valueByKey`, one by one to free their bytes, and leaves the records of other stages. */
+export function restoreStore(
+  store: SeriesStore,
+  valueByKey: Map<string, Buffer>,
+  decode: (value: Buffer, key: string) => StateBlockRecord,
+): Restored {
+  let blocks = 0;
+  function* decodeAll(): Generator<StateBlockRecord> {
+    for (const [key, value] of valueByKey) {
+      if (!isBlockKey(key)) continue;
+      valueByKey.delete(key);
+      blocks++;
+      yield decode(value, key);
+    }
+  }
+  const report = store.restore(decodeAll());
+  return { ...report, blocks };
+}
+
+/** Passes the records on. Notes the wall-clock time at which the newest block of each series was stored. */
+export async function* noteStoredTimes(
+  changelog: AsyncIterable<readonly StoredRecord[]>,
+  storedMsById: Map<string, number>,
+): AsyncGenerator<readonly StoredRecord[]> {
+  for await (const records of changelog) {
+    for (const { key, value, timestampMs } of records) {
+      const name = key?.toString() ?? "";
+      if (!isBlockKey(name)) continue;
+      if (value === null) storedMsById.delete(seriesOfKey(name));
+      else storedMsById.set(seriesOfKey(name), timestampMs);
+    }
+    yield records;
+  }
 }

@@ -1,20 +1,17 @@
-// One series as a worker knows it: its grid, once its interval is known, and the window at its newest slot.
-// All else it keeps (where the unbroken run began, the seasonal errors) is derived from the grid, so that a
-// series restored from its stored blocks behaves to the bit as the one that was lost.
+// One series: places observations on its grid once its interval is known, and takes the window at its newest slot.
+// Everything else that it holds (the unbroken run, the seasonal errors) is derived from the grid, so that a series
+// restored from its stored blocks continues bit for bit.
 
-import type { Observation, Placement, SeriesSettings, Window } from "../domain.ts";
+import type { ErrorSummary, History, Observation, Placement, SeriesSettings, Window } from "../domain.ts";
+import { ErrorSample, seasonalErrorSteps } from "../models/error-sample.ts";
 import { type Interval, parseInterval } from "../models/interval.ts";
-import { fillGaps, fillShortGaps } from "./gap-fill.ts";
-import { blockOf, Grid, type PutOutcome } from "./grid.ts";
+import { blockOf, fillGaps, fillShortGaps, Grid, type PutOutcome, UnbrokenRun } from "./grid.ts";
 import { findInterval, POINTS_TO_FIND_INTERVAL } from "./interval-finder.ts";
-import { SeasonalErrors } from "./seasonal-errors.ts";
-import { UnbrokenRun } from "./unbroken-run.ts";
-import { cutValues } from "./window-slab.ts";
 
 /**
- * What became of an observation. "duplicate": its slot was taken, and the one with the later event time stays;
- * "interval-pending": kept until there are points enough to find the
- * interval; "interval-found": it was the last one needed, and the series has advanced.
+ * What became of an observation. "duplicate": its slot was taken, and the later event time stays; "interval-pending":
+ * it waits until there are enough points to find the interval; "interval-found": it was the last point needed, and
+ * the series has advanced.
  */
 export type PushOutcome =
   | Exclude<PutOutcome, "replaced" | "outdated">
@@ -23,33 +20,20 @@ export type PushOutcome =
   | "interval-pending"
   | "interval-found";
 
-/** An observation that waits for the interval to be found. */
+/** An observation that waits until the interval is found. */
 export interface PendingPoint {
   readonly timeMs: number;
   readonly values: readonly number[];
 }
 
-/** What fixes a grid for good. */
+/** What defines a grid. Never changes once the series has one. */
 export interface GridFrame {
   readonly interval: Interval;
   readonly offsetMs: number;
   readonly channels: number;
 }
 
-/** The kept past of a series, as those who train models want it. */
-export interface SeriesHistory {
-  readonly seriesId: string;
-  readonly interval: string;
-  /** Time of the first slot, which was observed. */
-  readonly firstTimeMs: number;
-  readonly channels: number;
-  /** Slot after slot, channels side by side. Short gaps are filled as in a window; NaN where a gap is too long. */
-  readonly values: Float64Array;
-  /** One byte per slot: 1 where it was filled rather than observed. Null when nothing was filled. */
-  readonly filled: Uint8Array | null;
-}
-
-/** A grid in force, and what is derived from it. */
+/** A grid, and what is derived from it. */
 interface Track {
   readonly interval: Interval;
   readonly offsetMs: number;
@@ -58,19 +42,23 @@ interface Track {
   readonly errors: SeasonalErrors;
 }
 
-/** Shared by all series that have none of something: a fleet has a hundred thousand of them. */
+/** Shared by all series: a fleet has a hundred thousand of them. */
 const none: readonly never[] = [];
 
 export class Series {
   readonly seriesId: string;
   readonly settings: SeriesSettings;
-  /** Counts the batches that changed the series; the stored block with the highest one is up to date. */
+  /** Number of batches that changed the series; the stored block with the highest revision is up to date. */
   revision = 0;
   lastForecastSlot: number | null = null;
+  /** Wall-clock time at which the state of the series was last stored. */
+  seenMs = 0;
+  /** The places of its ring that have a record on the state topic, deleted when the series ends. */
+  readonly storedBlocks = new BlockSet();
   #track: Track | null = null;
   /** Sorted by time; empty once there is a grid. */
   #pending: readonly PendingPoint[] = none;
-  /** A block written since `takeChangedBlocks`, and any others: nearly always just the newest. */
+  /** Blocks changed since the last `takeChangedBlocks`: nearly always one, the newest. */
   #changedBlock: number | null = null;
   #otherChangedBlocks: number[] | null = null;
 
@@ -95,25 +83,25 @@ export class Series {
     return this.#pending;
   }
 
-  /** True when `takeChangedBlocks` has something to give. */
+  /** True when `takeChangedBlocks` would return a block. */
   get isChanged(): boolean {
     return this.#changedBlock !== null;
   }
 
-  /** Whatever finds its slot is added to `placements`. */
+  /** Appends to `placements` every observation that gets its slot. */
   push(observation: Observation, placements: Placement[] | null = null): PushOutcome {
-    // A grid works in whole milliseconds: finer times of one slot would be ordered by chance.
+    // A grid works in whole milliseconds; finer times within a slot would be ordered by chance.
     const timeMs = Math.floor(observation.timeMs);
     const { values } = observation;
     if (this.#track !== null) return this.#place(this.#track, { timeMs, values }, placements);
-    if (this.settings.interval === "auto") return this.#await({ timeMs, values }, placements);
+    if (this.settings.interval === "auto") return this.#addPending({ timeMs, values }, placements);
     if (values.length === 0) return "wrong-channels";
     const interval = parseInterval(this.settings.interval);
     const frame = { interval, offsetMs: this.settings.offsetMs, channels: values.length };
     return this.#place(this.#start(frame), { timeMs, values }, placements);
   }
 
-  /** True when the newest slot is to be forecast: `every` steps after the last one, never on a lone point. */
+  /** True when the newest slot needs a forecast: `every` steps after the last one, and never for a single point. */
   isDue(): boolean {
     if (this.#track === null || this.#track.run.steps() < 2) return false;
     const { newestSlot } = this.#track.grid;
@@ -127,13 +115,15 @@ export class Series {
   }
 
   /**
-   * The window at the newest slot. `levels` are those of the error quantiles; `modelSteps` is how far the series'
-   * model looks back, 0 without one; `placedBefore` counts the placements of the batch so far.
+   * The window at the newest slot. `levels` are those of the error quantiles; `modelSteps` is the number of steps
+   * that the model of the series needs, 0 without one; `placedBefore` counts the placements of the batch so far.
    */
   takeWindow(levels: readonly number[], skippedOrigins = 0, modelSteps = 0, placedBefore = 0): Window {
     const track = this.#track;
     if (track === null) {
-      throw new Error(`series "${this.seriesId}" has no grid yet: take windows after a push advanced it`);
+      throw new Error(
+        `series "${this.seriesId}" has no grid yet; take a window only after a push has advanced it`,
+      );
     }
     const { grid, interval, offsetMs } = track;
     const { settings } = this;
@@ -165,8 +155,8 @@ export class Series {
     };
   }
 
-  /** All that is kept, from the oldest observation on; null without a grid. */
-  history(): SeriesHistory | null {
+  /** Everything stored, from the oldest observation on; null without a grid. */
+  history(): History | null {
     if (this.#track === null) return null;
     const { grid, interval, offsetMs } = this.#track;
     const { gapPolicy, gapMax, season } = this.settings;
@@ -177,13 +167,16 @@ export class Series {
     const longest = gapPolicy === "none" ? 0 : gapMax;
     const gaps = grid.copy(first, steps, values);
     return {
-      ...{ seriesId: this.seriesId, interval: interval.iso, channels, values },
+      seriesId: this.seriesId,
+      interval: interval.iso,
       firstTimeMs: interval.timeOf(first, offsetMs),
+      channels,
+      values,
       filled: gaps === 0 ? null : fillShortGaps(values, grid, first, { gapPolicy, season, longest }),
     };
   }
 
-  /** The kept blocks written since the last call, oldest first. Without a grid, block 0 is the pending points. */
+  /** The stored blocks changed since the last call, oldest first. Without a grid, block 0 holds the pending points. */
   takeChangedBlocks(): readonly number[] {
     if (this.#changedBlock === null) return none;
     const oldest = this.#track === null ? 0 : blockOf(this.#track.grid.oldestSlot);
@@ -200,7 +193,7 @@ export class Series {
     }
   }
 
-  /** Puts a series back on its grid, which `load` fills from what was stored. */
+  /** Restores the grid of a series; `load` fills it from the stored blocks. */
   resume(frame: GridFrame, load: (grid: Grid) => void): void {
     const track = this.#start(frame);
     load(track.grid);
@@ -235,7 +228,7 @@ export class Series {
     return outcome === "replaced" ? "duplicate" : outcome;
   }
 
-  #await(point: PendingPoint, placements: Placement[] | null): PushOutcome {
+  #addPending(point: PendingPoint, placements: Placement[] | null): PushOutcome {
     const channels = this.#pending[0]?.values.length ?? point.values.length;
     if (channels === 0 || point.values.length !== channels) return "wrong-channels";
     this.markChanged(0);
@@ -272,4 +265,119 @@ function shareOfGaps(values: Float64Array, channels: number, steps: number): num
   let gaps = 0;
   for (let back = 1; back <= steps; back++) if (Number.isNaN(values[values.length - back * channels])) gaps++;
   return gaps / steps;
+}
+
+/** Some hundred windows. A window keeps its slab alive, so this is also the most memory that one can hold. */
+const SLAB_VALUES = 8192;
+
+let slab = new Float64Array(SLAB_VALUES);
+let used = 0;
+
+/** Zeroed memory for the values of one window. A buffer per window would keep the garbage collector busy. */
+function cutValues(length: number): Float64Array {
+  if (length > slab.length - used) {
+    slab = new Float64Array(Math.max(SLAB_VALUES, length));
+    used = 0;
+  }
+  const values = new Float64Array(slab.buffer, used * Float64Array.BYTES_PER_ELEMENT, length);
+  used += length;
+  return values;
+}
+
+const BITS = 31;
+
+/** Places in a ring of blocks. Nearly every ring is short enough for the bits of one number. */
+export class BlockSet {
+  #bits = 0;
+  /** Places from BITS on. */
+  #beyond: Set<number> | null = null;
+
+  add(place: number): void {
+    if (place < BITS) {
+      this.#bits |= 1 << place;
+      return;
+    }
+    this.#beyond ??= new Set();
+    this.#beyond.add(place);
+  }
+
+  /** In no particular order. */
+  *[Symbol.iterator](): Generator<number> {
+    for (let place = 0; place < BITS; place++) if ((this.#bits & (1 << place)) !== 0) yield place;
+    if (this.#beyond !== null) yield* this.#beyond;
+  }
+}
+
+/**
+ * The errors that "the same as one season ago" would have made over the last steps, between observed values only. Follows
+ * the newest slot, one error in and one out per step, and collects all again after a late point, a replaced value or a jump.
+ */
+class SeasonalErrors {
+  readonly #grid: Grid;
+  readonly #season: number;
+  /** K: the samples hold the errors of the steps newest−K+1 … newest. */
+  readonly #steps: number;
+  /** One per channel, created on first use: when a fleet starts, most series are too young to need them. */
+  #samples: readonly ErrorSample[] = [];
+  /** The newest step in the samples; −Infinity when they are out of date. */
+  #through = Number.NEGATIVE_INFINITY;
+
+  constructor(grid: Grid, settings: SeriesSettings) {
+    this.#grid = grid;
+    this.#season = settings.season;
+    const wanted = seasonalErrorSteps(settings.season);
+    this.#steps = Math.max(0, Math.min(wanted, settings.history - settings.season));
+  }
+
+  /** Call when a slot that may be in the samples has changed. */
+  invalidate(): void {
+    this.#through = Number.NEGATIVE_INFINITY;
+  }
+
+  /** One summary per channel; null when no two observed values are a season apart. */
+  summarize(levels: readonly number[]): readonly ErrorSummary[] | null {
+    this.#moveToNewest();
+    if (this.#samples[0].count === 0) return null;
+    return this.#samples.map((sample) => sample.summarize(levels));
+  }
+
+  #moveToNewest(): void {
+    const { newestSlot, oldestSlot } = this.#grid;
+    const oldestNeeded = this.#through - this.#steps - this.#season + 1;
+    // Errors that leave the samples are computed again from the grid, so the grid must still hold their values.
+    const canStep = newestSlot - this.#through < this.#steps && oldestNeeded >= oldestSlot;
+    if (!canStep) this.#collect();
+    for (let slot = this.#through + 1; slot <= newestSlot; slot++) this.#step(slot);
+    this.#through = newestSlot;
+  }
+
+  #step(slot: number): void {
+    for (let c = 0; c < this.#samples.length; c++) {
+      const leaving = this.#errorAt(slot - this.#steps, c);
+      if (!Number.isNaN(leaving)) this.#samples[c].remove(leaving);
+      const entering = this.#errorAt(slot, c);
+      if (!Number.isNaN(entering)) this.#samples[c].insert(entering);
+    }
+  }
+
+  #collect(): void {
+    if (this.#samples.length === 0) {
+      this.#samples = Array.from({ length: this.#grid.channels }, () => new ErrorSample(this.#steps));
+    }
+    const errors = new Float64Array(this.#steps);
+    for (let c = 0; c < this.#samples.length; c++) {
+      let count = 0;
+      for (let back = 0; back < this.#steps; back++) {
+        const error = this.#errorAt(this.#grid.newestSlot - back, c);
+        if (!Number.isNaN(error)) errors[count++] = error;
+      }
+      this.#samples[c].replaceAll(errors.subarray(0, count));
+    }
+    this.#through = this.#grid.newestSlot;
+  }
+
+  #errorAt(slot: number, channel: number): number {
+    // Adding 0 turns −0 into 0, so that equal errors have equal bits.
+    return this.#grid.at(slot, channel) - this.#grid.at(slot - this.#season, channel) + 0;
+  }
 }

@@ -1,38 +1,53 @@
-// A series as stored state and back. A block record holds one block of the grid and the series' head; the
-// block's number is its place in the ring, so a series never has more keys on the compacted topic than its
-// ring has blocks.
+// A series as records of the state topic, and back. A record holds one block of the grid and the head of the series
+// (interval, newest slot and the like). Its key contains the place of the block in the ring, so a series never has more
+// keys on the compacted topic than its ring has blocks.
 
 import type { SeriesSettings } from "../domain.ts";
 import type { StateBlockRecord } from "../log/codec/schemas.generated.ts";
 import { parseInterval } from "../models/interval.ts";
 import { ForecastnetError } from "../runtime/errors.ts";
 import { BLOCK_SLOTS, modulo } from "./grid.ts";
+import { POINTS_TO_FIND_INTERVAL } from "./interval-finder.ts";
 import { Series } from "./series.ts";
+
+/** Upper bound of the bytes of numbers in one record: values on the grid with their times, or pending points. */
+export function largestBlockBytes(channels: number): number {
+  const onGrid = BLOCK_SLOTS * (channels * 8 + 8);
+  const waiting = POINTS_TO_FIND_INTERVAL * (channels * 8 + 24);
+  return Math.max(onGrid, waiting);
+}
 
 /** The key of a block on the state topic. */
 export function blockKey(record: { readonly seriesId: string; readonly block: number }): string {
   return `${record.seriesId}#${record.block}`;
 }
 
-/** Other records of the series lie on the same topic, under keys that end in a word. */
+/** The score stage stores other records of the series on the same topic, under keys that do not end in a number. */
 export function isBlockKey(key: string): boolean {
   return /#\d+$/.test(key);
 }
 
-/** Copies a block with the present head; later pushes do not reach into the record. */
+/** The series id in the key of a block. */
+export function seriesOfKey(key: string): string {
+  return key.slice(0, key.lastIndexOf("#"));
+}
+
+/** Copies a block with the current head; later pushes do not change the record. */
 export function toBlockRecord(series: Series, block: number): StateBlockRecord {
   const { seriesId, revision, grid, interval, offsetMs, lastForecastSlot, pending } = series;
   if (grid === null || interval === null) {
     return {
-      ...{
-        seriesId,
-        block: 0,
-        revision,
-        interval: "",
-        offsetMs: 0,
-        channels: pending[0]?.values.length ?? 0,
-      },
-      ...{ firstSlot: 0, values: Buffer.alloc(0), jitterMs: null, newestSlot: 0, lastForecastSlot: null },
+      seriesId,
+      block: 0,
+      revision,
+      interval: "",
+      offsetMs: 0,
+      channels: pending[0]?.values.length ?? 0,
+      firstSlot: 0,
+      values: Buffer.alloc(0),
+      jitterMs: null,
+      newestSlot: 0,
+      lastForecastSlot: null,
       pendingPoints: pending.map(({ timeMs, values }) => ({ time: timeMs, values })),
     };
   }
@@ -51,28 +66,27 @@ export function toBlockRecord(series: Series, block: number): StateBlockRecord {
   };
 }
 
-/** Every block that holds something, oldest first; the pending points of a series without a grid. */
+/** All blocks that hold an observation, oldest first; for a series without a grid, its pending points. */
 export function toBlockRecords(series: Series): StateBlockRecord[] {
   const blocks = series.grid?.filledBlocks() ?? (series.pending.length > 0 ? [0] : []);
   return blocks.map((block) => toBlockRecord(series, block));
 }
 
 /**
- * Makes a series from its stored blocks, in any order. The block of the highest revision tells what was in
- * force; blocks of an earlier grid, and those that have left the history, are passed over. When the
- * configuration asks for another interval than the stored one, the series starts anew: old slots say
- * nothing on a new grid.
+ * Restores a series from its stored blocks, in any order. The block with the highest revision has the current head.
+ * Blocks of an earlier grid, and blocks older than the history, are ignored. If the configured interval or offset is
+ * another than the stored one, the series restarts without its history: old slots mean nothing on a new grid.
  */
 export function fromBlockRecords(blocks: readonly StateBlockRecord[], settings: SeriesSettings): Series {
   const byRevision = [...blocks].sort((a, b) => a.revision - b.revision);
   const head = byRevision[byRevision.length - 1];
   const series = new Series(head.seriesId, settings);
-  // Kept even by a series that starts anew, so that what it writes outranks what was stored.
+  // A restarted series keeps its revision too, so that its new blocks outrank the stored ones.
   series.revision = head.revision;
   if (head.interval === "") {
     for (const { time, values } of head.pendingPoints)
       series.push({ seriesId: head.seriesId, timeMs: time, values });
-    if (series.grid === null) series.takeChangedBlocks(); // it waits as before: nothing to write
+    if (series.grid === null) series.takeChangedBlocks(); // The points still wait: nothing to write.
   } else if (isConfiguredGrid(head, settings)) {
     resumeGrid(series, head, byRevision);
   }
@@ -95,7 +109,7 @@ function resumeGrid(series: Series, head: StateBlockRecord, byRevision: readonly
       const block = record.firstSlot / BLOCK_SLOTS;
       if (grid.loadBlock(block, record)) placeByBlock.set(block, record.block);
     }
-    // After a change of history a block's key is another one: write it again before its old key is reused.
+    // After a change of `history` a block has another key: write it again before its old key is reused.
     for (const block of grid.filledBlocks()) {
       if (placeByBlock.get(block) !== modulo(block, grid.capacityBlocks)) series.markChanged(block);
     }

@@ -1,5 +1,5 @@
-// Window stage: observations in, the windows worth a forecast out; what found its slot and the changed state travel
-// with the batch. No I/O; all state lives in the store, so a lane can restore or drop it without this file knowing.
+// Window stage: observations in, windows to forecast out. Placements and changed state travel with the batch. No I/O;
+// all state is in the store, so a lane can restore or drop it without this file knowing.
 
 import type { Batch, DeadLetterReason, Observation, Outgoing, Placement, Window } from "../domain.ts";
 import type { StateBlockRecord } from "../log/codec/schemas.generated.ts";
@@ -7,26 +7,26 @@ import type { WindowMetrics } from "../runtime/metric-groups.ts";
 import type { PushOutcome, Series } from "./series.ts";
 import type { SeriesStore } from "./series-store.ts";
 
-/** `T` is what the source makes of a record: an observation that still knows the record it came from. */
+/** `T`: an observation with a reference to its input record. */
 export interface WindowStageDeps<T extends Observation> {
   /** Levels of the quantiles that forecasts state. */
   readonly levels: readonly number[];
-  /** How many steps a series' model looks back on; 0 without one. */
+  /** Number of steps that the model of a series needs; 0 without one. */
   readonly modelStepsOf: (seriesId: string) => number;
   readonly metrics: WindowMetrics;
   readonly encodeBlock: (block: StateBlockRecord, partition: number) => Outgoing;
-  /** Makes the dead letter of an observation that decoded well but does not fit its series. */
+  /** Creates the dead letter of an observation that does not fit its series. */
   readonly reject: (
     observation: T,
     refusal: { readonly reason: DeadLetterReason; readonly detail: string },
   ) => Outgoing;
-  /** An automatic interval was found, and is fixed from now on. */
+  /** Called when an automatic interval is found. */
   readonly intervalFound: (series: Series) => void;
 }
 
 /**
- * Yields, for each batch, a window at every step that became due, in order of arrival; when the batch is
- * behind, only the newest window of each series, since its earlier ones would be out of date on arrival.
+ * Yields each batch with a window for every step that became due, in order of arrival. When the batch is behind, only
+ * with the newest window of each series: earlier ones would be out of date on arrival.
  */
 export async function* toWindows<T extends Observation>(
   batches: AsyncIterable<Batch<T>>,
@@ -38,7 +38,7 @@ export async function* toWindows<T extends Observation>(
     const { items, placements, rejected } = advance(batch, store, deps);
     const changes = store.takeChanges().map((block) => deps.encodeBlock(block, batch.partition));
     done();
-    // A batch without a window still flows on: settling it is what moves the input position.
+    // A batch without a window passes too: settling it moves the input position.
     yield { ...batch, items, placements, records: [...batch.records, ...rejected, ...changes] };
   }
 }
@@ -62,8 +62,14 @@ function advance<T extends Observation>(
     items.push(series.takeWindow(deps.levels, skippedOrigins, modelSteps, placements.length));
   };
   const dueOriginsBySeries = new Map<Series, number>();
+  let refusedSeries = 0;
   const countByOutcome = new Map<PushOutcome, number>();
   for (const observation of batch.items) {
+    if (!store.hasRoomFor(observation.seriesId)) {
+      refusedSeries++;
+      rejected.push(rejectSeries(observation, store, deps));
+      continue;
+    }
     const series = store.of(observation.seriesId);
     const outcome = series.push(observation, placements);
     countByOutcome.set(outcome, (countByOutcome.get(outcome) ?? 0) + 1);
@@ -79,6 +85,7 @@ function advance<T extends Observation>(
     take(series, dueOrigins - 1);
     if (dueOrigins > 1) deps.metrics.skippedOrigins(dueOrigins - 1);
   }
+  if (refusedSeries > 0) deps.metrics.observations("too-many-series", refusedSeries);
   for (const [outcome, count] of countByOutcome) deps.metrics.observations(outcome, count);
   return { items, placements, rejected };
 }
@@ -91,4 +98,13 @@ function rejectChannels<T extends Observation>(
   const expected = series.grid?.channels ?? series.pending[0]?.values.length ?? "at least 1";
   const detail = `the observation has ${observation.values.length} values, its series has ${expected}`;
   return deps.reject(observation, { reason: "wrong-channels", detail });
+}
+
+function rejectSeries<T extends Observation>(
+  observation: T,
+  { maxSeries }: SeriesStore,
+  deps: WindowStageDeps<T>,
+): Outgoing {
+  const detail = `the partition has ${maxSeries} series already, as many as limits.series allows`;
+  return deps.reject(observation, { reason: "too-many-series", detail });
 }

@@ -1,4 +1,4 @@
-// A slow log holds the whole lane back: what is read ahead of the commits is bounded, and visible.
+// A slow log slows the whole lane down: the batches read ahead of the commits are bounded, and visible as a metric.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -9,13 +9,13 @@ import { turns, until } from "./support/turns.ts";
 const ramp = (length: number) => Array.from({ length }, (_, i) => i);
 
 for (const bufferedBatches of [1, 3]) {
-  test(`with room for ${bufferedBatches} batches no more are read while a commit hangs, and all arrive in the end`, async (t) => {
+  test(`a lane with a buffer of ${bufferedBatches} reads no more batches than that while a commit hangs, and loses none`, async (t) => {
     const settings = { "pipeline.maxBatchRecords": 2, "pipeline.bufferedBatches": bufferedBatches };
-    const fleet = await Fleet.openFor(t, { settings });
+    const fleet = Fleet.openFor(t, { settings });
     await fleet.play("settle");
     const release = fleet.connection.hold("commit");
     await fleet.play(...hourly("a", 0, ramp(100)));
-    // The one whose commit hangs, and those in the buffer.
+    // The batch whose commit hangs, and those in the buffer.
     const bound = 1 + bufferedBatches;
     await until(() => fleet.connection.takenBatches === bound, "the buffer to fill");
     await turns(200);

@@ -1,5 +1,5 @@
-// Series that share a model: trained on all of them wherever they live, serving a new member at once, and left by a
-// member whose own model is better.
+// Series that share a model. The model is trained on members of all partitions and serves a new member at once; a member
+// leaves when a model of its own is better.
 
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
@@ -7,15 +7,15 @@ import { eventsOf, feed, kindsOf, noisy, retrainingFleet, wave } from "./support
 
 const cohort = { "series.overrides": [{ match: "*-pump", cohort: "pumps" }] };
 
-/** The same movement at another level and size. */
+/** The same pattern at another scale. */
 const pump = (size: number, seed: number) => {
   const law = noisy(wave(3, 8), 0.3, seed);
   return (hour: number) => size * law(hour);
 };
 
 describe("a cohort", () => {
-  test("is trained on members of all partitions and serves each of them, and a new one at once", async (t) => {
-    const fleet = await retrainingFleet(t, { partitions: 3, settings: cohort });
+  test("is trained on members of all partitions, and serves each of them and a new member at once", async (t) => {
+    const fleet = retrainingFleet(t, { partitions: 3, settings: cohort });
     const laws = { "a-pump": pump(1, 1), "b-pump": pump(100, 2), "c-pump": pump(1e4, 3), c: pump(1, 4) };
     await feed(fleet, laws, 0, 102);
     const [requested, promoted] = await eventsOf(fleet, "cohort:pumps");
@@ -30,14 +30,14 @@ describe("a cohort", () => {
       ...{ "a-pump": shared, "b-pump": shared, "c-pump": shared, "d-pump": shared },
       c: ["MODEL", "c", servedBy.c[2]],
     });
-    // Each is scored in its own units, and forecast well at every scale.
+    // Each member is scored in its own units, and forecast well at every scale.
     for (const { seriesId, scores } of last.filter(({ tier }) => tier === "COHORT")) {
       assert.ok((scores?.mase ?? Number.NaN) < 0.6, `${seriesId} has a live MASE of ${scores?.mase}`);
     }
   });
 
   test("survives a restart, and every partition has its model", async (t) => {
-    const fleet = await retrainingFleet(t, { partitions: 2, settings: cohort });
+    const fleet = retrainingFleet(t, { partitions: 2, settings: cohort });
     const laws = { "a-pump": pump(1, 1), "b-pump": pump(100, 2) };
     await feed(fleet, laws, 0, 102);
     const [, promoted] = await eventsOf(fleet, "cohort:pumps");
@@ -52,8 +52,8 @@ describe("a cohort", () => {
     assert.deepEqual(models, ["cohort:pumps", "cohort:pumps"]);
   });
 
-  test("is left by a member whose own model is better, through the same gate", async (t) => {
-    const fleet = await retrainingFleet(t, { settings: cohort });
+  test("loses a member whose own model passes the gate against it", async (t) => {
+    const fleet = retrainingFleet(t, { settings: cohort });
     const odd = noisy((hour) => 50 + 20 * Math.sin(hour * 1.9) + 12 * Math.sin(hour * 0.31), 0.3, 9);
     await feed(fleet, { "a-pump": pump(1, 1), "b-pump": pump(100, 2), "z-pump": odd }, 0, 240);
     const events = await eventsOf(fleet, "z-pump");

@@ -1,5 +1,5 @@
-// Whatever happens to the workers, the far end cannot tell: every observation counted once, every forecast
-// written once, and the state the same as if nothing had happened.
+// Whatever happens to the workers, subscribers cannot tell: every observation is counted once, every forecast is written
+// once, and the state is the same as after an undisturbed run.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -10,16 +10,15 @@ import { newestByKey } from "../../src/log/newest-by-key.ts";
 import { loadConfig } from "../../src/runtime/config/load.ts";
 import { seriesRules } from "../../src/runtime/config/series-rules.ts";
 import { createMetrics } from "../../src/runtime/metrics.ts";
-import { restoreStore } from "../../src/window/restore-store.ts";
-import { SeriesStore } from "../../src/window/series-store.ts";
+import { restoreStore, SeriesStore } from "../../src/window/series-store.ts";
 import { Fleet, type Step, type Word } from "./support/fleet.ts";
 import { at, raw, type Written } from "./support/readings.ts";
 
 const stateCodec = avroCodec("StateBlock");
-// One for all runs: prom-client's default metrics watch the process and cannot be taken away again.
+// Shared by all runs: prom-client's default metrics watch the process and cannot be removed.
 const metrics = createMetrics("test");
 
-/** Three series on two partitions, with gaps, late and repeated points, and records nobody can read. */
+/** Three series on two partitions, with gaps, late and duplicate points, and unreadable records. */
 const readings: readonly Written[] = Array.from({ length: 90 }, (_, i) => {
   const seriesId = ["a", "b", "c"][i % 3];
   const hour = Math.floor(i / 3);
@@ -32,7 +31,7 @@ const readings: readonly Written[] = Array.from({ length: 90 }, (_, i) => {
 interface FarEnd {
   readonly forecasts: readonly string[];
   readonly deadLetters: readonly string[];
-  /** As a worker would restore it; how often it was stored in between is no part of it. */
+  /** As a worker would restore it, without the number of times it was stored. */
   readonly state: readonly Omit<StateBlockRecord, "revision">[];
   /** The newest record of each key, byte for byte. */
   readonly storedState: readonly string[];
@@ -40,7 +39,8 @@ interface FarEnd {
 
 async function outcomeOf(script: readonly Step[], maxBatchRecords: number): Promise<FarEnd> {
   const settings = { "pipeline.maxBatchRecords": maxBatchRecords };
-  const fleet = await Fleet.open({ settings, partitions: 2, metrics });
+  const fleet = new Fleet({ settings, partitions: 2, metrics });
+  fleet.start();
   try {
     await fleet.play(...script, "recovery", "settle");
     return await farEndOf(fleet);
@@ -108,7 +108,7 @@ function toScript(plan: readonly Act[]): Step[] {
   return [...script, ...readings.slice(written)];
 }
 
-test("any script of crashes, zombies, rebalances, outages and failed commits ends as a quiet run does, byte for byte", async () => {
+test("any sequence of crashes, zombies, rebalances, outages and failed commits gives the same bytes as an undisturbed run", async () => {
   const quiet = await outcomeOf(readings, 1);
   assert.ok(quiet.forecasts.length > 50 && quiet.deadLetters.length >= 5 && quiet.state.length >= 3);
   await fc.assert(
@@ -116,7 +116,7 @@ test("any script of crashes, zombies, rebalances, outages and failed commits end
       const { storedState, ...farEnd } = await outcomeOf(toScript(plan), maxBatchRecords);
       const { storedState: storedQuietly, ...expected } = quiet;
       assert.deepEqual(farEnd, expected);
-      // With one record a batch even the bytes that lie in the state topic are decided.
+      // With one record per batch even the bytes on the state topic are determined.
       if (maxBatchRecords === 1) assert.deepEqual(storedState, storedQuietly);
     }),
     { numRuns: 60, includeErrorInReport: true },

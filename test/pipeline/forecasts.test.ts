@@ -1,4 +1,4 @@
-// What a subscriber receives: when a series gets a forecast, from which method, and what the message admits.
+// What a subscriber receives: when a series gets a forecast, by which method, and what the message says about its quality.
 
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
@@ -9,8 +9,8 @@ const ramp = (length: number) => Array.from({ length }, (_, i) => i);
 const originsOf = async (fleet: Fleet) => (await fleet.forecasts()).map(({ origin }) => hourOf(origin));
 
 describe("a young series", () => {
-  test("gets nothing on a lone point, persistence before two seasons, seasonal-naive from then on", async (t) => {
-    const fleet = await Fleet.openFor(t, { settings: { "series.season": 3 } });
+  test("gets no forecast after one point, persistence before two seasons, and seasonal-naive from then on", async (t) => {
+    const fleet = Fleet.openFor(t, { settings: { "series.season": 3 } });
     await fleet.play(...hourly("a", 0, [10, 20, 30, 11, 21, 31, 12]), "settle");
     const forecasts = await fleet.forecasts();
     assert.deepEqual(
@@ -28,8 +28,8 @@ describe("a young series", () => {
     assert.deepEqual(forecasts[5].mean, [21, 31, 12]);
   });
 
-  test("is told in one message all that a subscriber needs to judge it", async (t) => {
-    const fleet = await Fleet.openFor(t, { settings: { "output.levels": [0.1, 0.5, 0.9] } });
+  test("gets forecasts that carry everything a subscriber needs to judge them", async (t) => {
+    const fleet = Fleet.openFor(t, { settings: { "output.levels": [0.1, 0.5, 0.9] } });
     await fleet.play(at("a", 0, 1), at("a", 1, 3), "settle");
     const [{ mean, standardDeviation, quantiles, ...facts }, ...others] = await fleet.forecasts();
     assert.deepEqual(others, []);
@@ -63,8 +63,8 @@ describe("a young series", () => {
   });
 });
 
-test("with every: 3 each third completed step gets a forecast, also across a crash", async (t) => {
-  const fleet = await Fleet.openFor(t, { settings: { "series.every": 3 } });
+test("a series with every: 3 gets a forecast at each third completed step, even across a crash", async (t) => {
+  const fleet = Fleet.openFor(t, { settings: { "series.every": 3 } });
   await fleet.play(...hourly("a", 0, ramp(6)), "settle", "crash", ...hourly("a", 6, ramp(6)), "settle");
   assert.deepEqual(await originsOf(fleet), [1, 4, 7, 10]);
 });
@@ -72,9 +72,8 @@ test("with every: 3 each third completed step gets a forecast, also across a cra
 describe("a worker far behind", () => {
   const settings = { "pipeline.behindAfterMs": 60_000, "pipeline.maxBatchRecords": 100 };
 
-  test("forecasts only the newest origin of each series, says how many it left out, and then goes on as usual", async (t) => {
-    const fleet = await Fleet.openEmpty({ settings });
-    t.after(() => fleet.close());
+  test("forecasts only the newest origin of each series, says how many it skipped, and then goes on as usual", async (t) => {
+    const fleet = Fleet.emptyFor(t, { settings });
     await fleet.play(...hourly("a", 0, ramp(10)), ...hourly("b", 0, ramp(3)), { laterMs: 60_001 });
     fleet.start();
     await fleet.play("settle", ...hourly("a", 10, ramp(2)), "settle");
@@ -92,9 +91,8 @@ describe("a worker far behind", () => {
     assert.match((await fleet.page("/metrics")).body, /^forecastnet_skipped_origins_total 9$/m);
   });
 
-  test("is not behind at the limit itself", async (t) => {
-    const fleet = await Fleet.openEmpty({ settings });
-    t.after(() => fleet.close());
+  test("is not behind at exactly the limit", async (t) => {
+    const fleet = Fleet.emptyFor(t, { settings });
     await fleet.play(...hourly("a", 0, ramp(4)), { laterMs: 60_000 });
     fleet.start();
     await fleet.play("settle");
@@ -105,15 +103,15 @@ describe("a worker far behind", () => {
 describe("a gap", () => {
   const settings = { "series.gapPolicy": "linear", "series.gapMax": 2 };
 
-  test("that can be filled is filled, and the share of it is stated", async (t) => {
-    const fleet = await Fleet.openFor(t, { settings });
+  test("short enough to be filled is filled, and the forecast states the filled share", async (t) => {
+    const fleet = Fleet.openFor(t, { settings });
     await fleet.play(at("a", 0, 0), at("a", 1, 1), at("a", 4, 4), "settle");
     const last = (await fleet.forecasts()).at(-1);
     assert.deepEqual([last?.filledShare, last?.freshSteps], [2 / 5, 5]);
   });
 
-  test("too long to fill starts the series afresh, and the forecasts say so", async (t) => {
-    const fleet = await Fleet.openFor(t, { settings });
+  test("too long to be filled restarts the series, and the forecasts say so", async (t) => {
+    const fleet = Fleet.openFor(t, { settings });
     await fleet.play(...hourly("a", 0, ramp(9)), ...hourly("a", 12, ramp(3)), "settle");
     const forecasts = await fleet.forecasts();
     assert.deepEqual(
@@ -131,8 +129,8 @@ describe("a gap", () => {
   });
 });
 
-test("the JSON format says the same in plain text", async (t) => {
-  const fleet = await Fleet.openFor(t, { settings: { "output.format": "json" } });
+test("a forecast in the JSON format has the same fields", async (t) => {
+  const fleet = Fleet.openFor(t, { settings: { "output.format": "json" } });
   await fleet.play(at("a", 0, 1), at("a", 1, 2), "settle");
   const [record] = await fleet.read("forecasts");
   const forecast = JSON.parse(String(record.value));

@@ -1,15 +1,15 @@
-// A model that takes over serves the next forecast, without a restart, in every engine.
+// A newly promoted model serves the next forecast, without a restart, on every engine.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Distribution } from "../../src/engine/engine.ts";
 import { forecastModels } from "../../src/engine/forecast-model.ts";
 import { createReferenceExecutor } from "../../src/engine/reference/reference-executor.ts";
 import type { ExecutorSetup } from "../../src/engine/threads/protocol.ts";
 import { openThreadedEngine } from "../../src/engine/threads/threaded-engine.ts";
 import { avroCodec } from "../../src/log/codec/avro.ts";
+import { orderKey } from "../../src/log/codec/model-keys.ts";
+import type { Distribution } from "../../src/models/forecastnet/engine.ts";
 import type { ForecastNetModel } from "../../src/models/forecastnet/model.ts";
-import { orderKey } from "../../src/retrain/requests/model-keys.ts";
 import { modelRecord, storedModel } from "../rig/model-record.ts";
 import { randomModel } from "../rig/random-model.ts";
 import { Fleet } from "./support/fleet.ts";
@@ -25,10 +25,10 @@ const setups: readonly ExecutorSetup[] = [
 ];
 const values = Array.from({ length: 12 }, (_, i) => 5 + 3 * Math.sin(i / 2));
 
-/** What the model says of the values, by the oracle. */
+/** The model's median forecast by the reference executor. */
 function medianOf(model: ForecastNetModel, seen: readonly number[]): readonly number[] {
   const task = { model, window: Float64Array.from(seen) };
-  const [answer] = forecastModels(createReferenceExecutor(), [task], { paths: 16, levels, keepPaths: false });
+  const [answer] = forecastModels(createReferenceExecutor(), [task], { paths: 16, levels });
   return [...(answer as Distribution).quantiles[1]];
 }
 
@@ -41,13 +41,12 @@ function importOrder(model: ForecastNetModel) {
 }
 
 for (const setup of setups) {
-  test(`with ${setup.kind} the next forecast is the new model's`, async (t) => {
+  test(`on the ${setup.kind} engine the next forecast is the new model's`, async (t) => {
     const [old, young] = [randomModel({ version: "v1" }), randomModel({ version: "v2", seed: 7 })];
-    const fleet = await Fleet.openEmpty({
+    const fleet = Fleet.emptyFor(t, {
       openEngine: () => openThreadedEngine({ setup, threads: 1 }),
       settings: { "output.levels": levels, "engine.paths": 16, "calibration.enabled": false },
     });
-    t.after(() => fleet.close());
     const settings = { "max.message.bytes": "16777216" };
     await fleet.log.createTopics([{ topic, partitions: 1, compacted: true, settings }]);
     await fleet.log.append([storedModel(old)]);
@@ -57,7 +56,7 @@ for (const setup of setups) {
     await fleet.play(...hourly("a", 0, values.slice(0, 10)), "settle");
     await fleet.log.append([importOrder(young)]);
     const isPromoted = () => fleet.logged.some(({ message }) => message === "model promoted");
-    await until(isPromoted, "the order to be carried out");
+    await fleet.until(isPromoted, "the order to be carried out");
     await fleet.play(...hourly("a", 10, values.slice(10)), "settle");
     const forecasts = (await fleet.forecasts()).slice(-3);
     assert.deepEqual(

@@ -1,4 +1,4 @@
-// A worker from start to stop, as those outside see it: readiness with its reason, metrics, a drained stop.
+// A worker from start to stop as seen from outside: readiness with its reason, metrics, a stop that drains.
 
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
@@ -10,8 +10,8 @@ import { until } from "./support/turns.ts";
 const ramp = (length: number) => Array.from({ length }, (_, i) => i);
 
 describe("readiness", () => {
-  test("comes only once every owned partition is restored", async (t) => {
-    const fleet = await Fleet.openFor(t, { partitions: 2 });
+  test("is reported only once every owned partition is restored", async (t) => {
+    const fleet = Fleet.openFor(t, { partitions: 2 });
     const release = fleet.connection.hold("restore");
     const reasons = new Set<string>();
     await until(() => {
@@ -27,8 +27,8 @@ describe("readiness", () => {
     assert.deepEqual(await fleet.page("/readyz"), { status: 200, body: "ready\n" });
   });
 
-  test("goes while the log does not answer, and comes back by itself; the worker stays alive", async (t) => {
-    const fleet = await Fleet.openFor(t);
+  test("is withdrawn while the log does not answer, and returns by itself; the worker stays alive", async (t) => {
+    const fleet = Fleet.openFor(t);
     await fleet.play(at("a", 0, 1), "settle", at("a", 1, 2), "outage", "pause");
     const answer = { status: 503, body: "the log does not answer: the test says so\n" };
     assert.deepEqual(await fleet.page("/readyz"), answer);
@@ -42,8 +42,8 @@ describe("readiness", () => {
   });
 });
 
-test("the metrics of a run have the numbers of the run", async (t) => {
-  const fleet = await Fleet.openFor(t, { partitions: 2, settings: { "pipeline.maxBatchRecords": 4 } });
+test("the metrics of a run match what the run did", async (t) => {
+  const fleet = Fleet.openFor(t, { partitions: 2, settings: { "pipeline.maxBatchRecords": 4 } });
   await fleet.play(...hourly("a", 0, ramp(10)), ...hourly("b", 0, ramp(2)), raw("b", "?"), "settle");
   const { body } = await fleet.page("/metrics");
   const expected = [
@@ -81,8 +81,8 @@ test("the metrics of a run have the numbers of the run", async (t) => {
 });
 
 describe("stopping", () => {
-  test("settles what was taken, takes no more, and leaves the rest to the next worker", async (t) => {
-    const fleet = await Fleet.openFor(t, { settings: { "pipeline.maxBatchRecords": 1 } });
+  test("settles the batches taken, takes no more, and leaves the rest to the next worker", async (t) => {
+    const fleet = Fleet.openFor(t, { settings: { "pipeline.maxBatchRecords": 1 } });
     await fleet.play("settle");
     const { worker, connection } = fleet;
     const release = connection.hold("commit");
@@ -96,20 +96,21 @@ describe("stopping", () => {
     const taken = connection.takenBatches;
     assert.ok(taken < 20, "a stopping worker read on to the end");
     assert.equal((await fleet.forecasts()).length, taken - 1);
-    await assert.rejects(fleet.page("/healthz"), "the pages are closed last");
+    await assert.rejects(fleet.page("/healthz"), "a stopped worker serves no pages");
     await fleet.play("crash", "settle");
     assert.equal((await fleet.forecasts()).length, 19);
   });
 
-  test("ends by force after the grace period, says so, and what was held is done by the next worker", async (t) => {
-    const fleet = await Fleet.openFor(t, { settings: { "worker.graceMs": 1000 } });
+  test("ends by force after the grace period and says so, and the next worker does what was left", async (t) => {
+    const fleet = Fleet.openFor(t, { settings: { "worker.graceMs": 1000 } });
     await fleet.play("settle");
     const { worker, connection } = fleet;
     connection.hold("commit");
     await fleet.play(...hourly("a", 0, ramp(3)));
-    await until(() => connection.unsettledBatches > 0, "a batch to be on its way");
+    await until(() => connection.unsettledBatches > 0, "a batch to be in flight");
     worker.stop("the test says so");
-    await assert.rejects(worker.done, { code: "SHUTDOWN_FORCED", message: /still busy after 750 ms/ });
+    const ended = fleet.wait(worker.done, "the worker to end by force");
+    await assert.rejects(ended, { code: "SHUTDOWN_FORCED", message: /still busy after 750 ms/ });
     assert.deepEqual(worker.status(), { isReady: false, reason: "failed" });
     await assert.rejects(fleet.page("/healthz"), "a worker that failed must not keep its port");
     await fleet.play("crash", "settle");

@@ -1,14 +1,14 @@
-// Series that have a model on the models topic: who is served by it, what a damaged one costs, and that a forecast
-// is the same bytes whoever makes it.
+// Series that have a model on the models topic: when the model serves, what a damaged one costs, and that a forecast has
+// the same bytes whichever worker makes it.
 
 import assert from "node:assert/strict";
 import { describe, type TestContext, test } from "node:test";
 import type { Outgoing } from "../../src/domain.ts";
-import type { Distribution, Engine } from "../../src/engine/engine.ts";
 import { forecastModels } from "../../src/engine/forecast-model.ts";
 import { createInProcessEngine } from "../../src/engine/in-process-engine.ts";
 import { createReferenceExecutor } from "../../src/engine/reference/reference-executor.ts";
 import { openThreadedEngine } from "../../src/engine/threads/threaded-engine.ts";
+import type { Distribution, Engine } from "../../src/models/forecastnet/engine.ts";
 import { ForecastnetError } from "../../src/runtime/errors.ts";
 import { storedModel } from "../rig/model-record.ts";
 import { randomModel } from "../rig/random-model.ts";
@@ -30,7 +30,7 @@ async function fleetWith(
   options: FleetOptions = {},
 ): Promise<Fleet> {
   const { partitions = 1 } = options;
-  const fleet = await Fleet.openEmpty({ settings, openEngine: openInProcess, ...options });
+  const fleet = new Fleet({ settings, openEngine: openInProcess, ...options });
   t?.after(() => fleet.close());
   const forModels = { topic: "forecastnet.models", partitions, compacted: true };
   await fleet.log.createTopics([{ ...forModels, settings: { "max.message.bytes": "16777216" } }]);
@@ -45,7 +45,7 @@ const summary = async (fleet: Fleet) =>
   ]);
 
 describe("a series with a model", () => {
-  test("is forecast by it from the first origin with past enough, and what subscribers get is what the model says", async (t) => {
+  test("is forecast by its model from the first origin with enough past, and the forecast is what the model computes", async (t) => {
     const model = randomModel({ key: "a", version: "v7" });
     const openEngine = () => openThreadedEngine({ setup: { kind: "reference" }, threads: 1 });
     const fleet = await fleetWith(t, [storedModel(model)], { openEngine });
@@ -57,7 +57,7 @@ describe("a series with a model", () => {
       ["a", 7, "MODEL", "forecastnet", "v7"],
     ]);
     const window = Float64Array.from(wave(8).slice(2));
-    const options = { paths: 16, levels, keepPaths: false };
+    const options = { paths: 16, levels };
     const [answer] = forecastModels(createReferenceExecutor(), [{ model, window }], options);
     const { mean, standardDeviation, quantiles } = answer as Distribution;
     const last = (await fleet.forecasts()).at(-1);
@@ -84,7 +84,7 @@ describe("a series with a model", () => {
     );
   });
 
-  test("is cold again after a gap too long to fill, until its past suffices", async (t) => {
+  test("is cold again after a gap too long to fill, until it has enough past", async (t) => {
     const fleet = await fleetWith(t, [storedModel(randomModel())], {
       settings: { ...settings, "series.gapMax": 2 },
     });
@@ -93,7 +93,7 @@ describe("a series with a model", () => {
     assert.deepEqual(byModel, [5, 6, 17, 18]);
   });
 
-  test("that was deleted is cold", async (t) => {
+  test("is cold after its model was deleted", async (t) => {
     const gone = { ...storedModel(randomModel()), value: null };
     const fleet = await fleetWith(t, [storedModel(randomModel()), gone]);
     await fleet.play(...hourly("a", 0, wave(8)), "settle");
@@ -101,7 +101,7 @@ describe("a series with a model", () => {
   });
 });
 
-test("a damaged model costs its own series the model and nothing else; it is counted and told", async (t) => {
+test("a damaged model costs only its own series the model, and is counted and logged", async (t) => {
   const damaged = storedModel(randomModel({ key: "b" }));
   damaged.value?.writeUInt8(255, 500);
   const models = [
@@ -158,7 +158,7 @@ describe("forecasts of models", () => {
     "fenced before",
     "commit lost after",
   ] as const) {
-    test(`are the same bytes, each once, after: ${fault}`, async () => {
+    test(`have the same bytes, each once, after: ${fault}`, async () => {
       const quiet = await bytesAfter(...readings);
       assert.equal(quiet.length, 22);
       const first = readings.slice(0, 15);
@@ -168,7 +168,7 @@ describe("forecasts of models", () => {
 });
 
 describe("an engine", () => {
-  test("is told of on the page of facts and in the metrics", async (t) => {
+  test("is described on the worker's page and in the metrics", async (t) => {
     const fleet = await fleetWith(t, [storedModel(randomModel())], {
       openEngine: () => openThreadedEngine({ setup: { kind: "reference" }, threads: 1 }),
     });
@@ -184,7 +184,7 @@ describe("an engine", () => {
     assert.match(body, /^forecastnet_engine_batch_forecasts_sum 3$/m);
   });
 
-  test("that breaks ends the worker; the next one does what was left, and nothing is lost or cold for it", async (t) => {
+  test("that breaks ends the worker, and the next worker makes the remaining forecasts by the model", async (t) => {
     let isBroken = true;
     const openEngine = async (): Promise<Engine> => {
       const engine = await openInProcess();
@@ -225,7 +225,7 @@ describe("an engine", () => {
     assert.equal(closed, 1);
   });
 
-  test("that cannot be had ends the worker before it joins", async (t) => {
+  test("that cannot be opened ends the worker before it joins", async (t) => {
     const missing = new ForecastnetError("ENGINE_FAILED", "no kernel");
     const fleet = await fleetWith(t, [], { openEngine: () => Promise.reject(missing) });
     await assert.rejects(fleet.worker.done, missing);

@@ -1,27 +1,29 @@
-// People ask for things while a worker runs, over HTTP and by orders on the topic: they retrain, take back, carry
-// models from one series to another. Whatever they bring, what serves goes on until something better may.
+// Operators change models while a worker runs, over HTTP and by orders on the topic: they retrain, roll back, and copy
+// models between series. Whatever they send, the serving model stays until a better one passes.
 
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, type TestContext, test } from "node:test";
-import { readCommandLine } from "../../src/cli/models/options.ts";
-import { runModels } from "../../src/cli/models/run-models.ts";
+import { readCommandLine } from "../../src/cli/command.ts";
+import { modelsCommand, runModels } from "../../src/cli/models/models.ts";
 import { avroCodec } from "../../src/log/codec/avro.ts";
-import { orderKey, outcomeKey } from "../../src/retrain/requests/model-keys.ts";
-import { encodeOutcome } from "../../src/retrain/requests/outcome-codec.ts";
-import { decodeRequest } from "../../src/retrain/requests/request-codec.ts";
-import type { TrainedModel, TrainingTask } from "../../src/retrain/training-task.ts";
+import { orderKey, outcomeKey } from "../../src/log/codec/model-keys.ts";
+import { createFamilies, storedFamilies } from "../../src/models/families.ts";
+import type { TrainedModel } from "../../src/models/family.ts";
+import { createInProcessTrainer } from "../../src/training/in-process-trainer.ts";
+import { encodeOutcome } from "../../src/training/outcome-codec.ts";
+import { decodeRequest } from "../../src/training/request-codec.ts";
+import type { TrainingTask } from "../../src/training/training-task.ts";
 import type { Fleet } from "./support/fleet.ts";
-import { eventsOf, feed, type Law, noisy, retrainingFleet, trainerWith, wave } from "./support/retraining.ts";
-import { until } from "./support/turns.ts";
+import { eventsOf, feed, type Law, noisy, openEngine, retrainingFleet, wave } from "./support/retraining.ts";
 
 const law = noisy(wave(3, 8), 0.5, 1);
-/** Nothing but people decides after the first model. */
+/** After the first model only operators change anything. */
 const settled = { "series.driftRatio": 1000, "retrain.coverageBand": 1 };
 
-/** A fleet whose first series have models that have passed their probation. */
+/** A fleet, its series, and the ways to reach them as an operator. */
 class Story {
   readonly fleet: Fleet;
   readonly laws: Record<string, Law>;
@@ -43,7 +45,7 @@ class Story {
     t.after(() => rmSync(folder, { recursive: true }));
     writeFileSync(join(folder, "token"), "secret-7");
     const given = { ...settled, "worker.tokenFile": join(folder, "token"), ...settings };
-    return new Story(await retrainingFleet(t, { settings: given }), laws, folder);
+    return new Story(retrainingFleet(t, { settings: given }), laws, folder);
   }
 
   async feed(hours: number): Promise<void> {
@@ -58,7 +60,7 @@ class Story {
     return { status: response.status, body: await response.text() };
   }
 
-  /** Places an order that is taken, and waits for all that comes of it. Returns what was told. */
+  /** Places an order that is accepted, and waits for its consequences. Returns the events. */
   async order(path: string, body: Uint8Array | string = ""): Promise<readonly string[]> {
     const modelKey = path.split("/")[0];
     const before = (await eventsOf(this.fleet, modelKey)).length;
@@ -71,7 +73,9 @@ class Story {
   }
 
   async export(modelKey: string): Promise<Uint8Array> {
-    const response = await fetch(`http://127.0.0.1:${this.fleet.worker.port}/models/${modelKey}/export`);
+    const headers = { authorization: "Bearer secret-7" };
+    const address = `http://127.0.0.1:${this.fleet.worker.port}/models/${modelKey}/export`;
+    const response = await fetch(address, { headers });
     assert.equal(response.status, 200);
     return new Uint8Array(await response.arrayBuffer());
   }
@@ -82,27 +86,26 @@ class Story {
   }
 
   async command(...argv: readonly string[]) {
-    const read = readCommandLine(argv);
-    assert.ok(typeof read !== "string", String(read));
     const told: string[] = [];
-    const code = await runModels(read.options, {
+    const running = runModels(readCommandLine(modelsCommand, argv), {
       ...{ log: this.fleet.log, clock: { nowMs: () => 0 }, signal: new AbortController().signal },
       topics: { models: "forecastnet.models", state: "forecastnet.state", events: "forecastnet.events" },
       io: { out: (line) => told.push(line), err: (line) => told.push(line) },
     });
+    const code = await this.fleet.wait(running, `the command ${argv.join(" ")}`);
     return { code, told: told.join("\n") };
   }
 
-  async lay(key: string, value: Buffer): Promise<void> {
+  async putModelRecord(key: string, value: Buffer): Promise<void> {
     const place = { topic: "forecastnet.models", partition: 0 };
     await this.fleet.log.append([{ ...place, key: Buffer.from(key), value }]);
   }
 
-  /** Resolves once the worker has said so about the series. */
+  /** Resolves once the worker has logged this about the series. */
   untilTold(modelKey: string, message: string, times = 1): Promise<void> {
     const count = () =>
       this.fleet.logged.filter((line) => line.message === message && line.facts.modelKey === modelKey).length;
-    return until(() => count() >= times, `${message} of ${modelKey}`);
+    return this.fleet.until(() => count() >= times, `${message} of ${modelKey}`);
   }
 
   async metric(line: RegExp): Promise<void> {
@@ -110,7 +113,7 @@ class Story {
   }
 }
 
-/** Bytes with one in the middle turned over. */
+/** A copy with the middle byte inverted. */
 function damage(bytes: Uint8Array): Buffer {
   const damaged = Buffer.from(bytes);
   damaged[damaged.length >> 1] ^= 0xff;
@@ -118,7 +121,7 @@ function damage(bytes: Uint8Array): Buffer {
 }
 
 describe("over HTTP", () => {
-  test("a series is retrained when somebody with the token asks for it", async (t) => {
+  test("a series is retrained when a token bearer asks for it", async (t) => {
     const story = await Story.open(t, { a: law });
     await story.feed(132);
     const version = await story.version("a");
@@ -133,15 +136,15 @@ describe("over HTTP", () => {
     assert.deepEqual([told.length, told[0].reason], [2, "manual"]);
   });
 
-  test("a model goes from one series to another and back: gate, no gate, predecessor, nothing", async (t) => {
+  test("a model imported from another series is refused by the gate, served without the gate, and rolled back", async (t) => {
     const story = await Story.open(t, { a: law, b: noisy(wave(6, 11), 0.5, 2) });
     await story.feed(132);
     const [a, b] = [await story.version("a"), await story.version("b")];
-    const stranger = await story.export("b");
-    // The gate finds that another's model is worse than its own.
-    assert.deepEqual(await story.order("a/import", stranger), [`REFUSED ${a} → ${b}`]);
+    const otherVersion = await story.export("b");
+    // The gate finds that the other series' model is worse.
+    assert.deepEqual(await story.order("a/import", otherVersion), [`REFUSED ${a} → ${b}`]);
     assert.equal(await story.version("a"), a);
-    assert.deepEqual(await story.order("a/import?gate=skip", stranger), [`PROMOTED ${a} → ${b}`]);
+    assert.deepEqual(await story.order("a/import?gate=skip", otherVersion), [`PROMOTED ${a} → ${b}`]);
     assert.equal(await story.version("a"), b);
     assert.deepEqual(await story.order("a/rollback"), [`ROLLED_BACK ${b} → ${a}`]);
     assert.equal(await story.version("a"), a);
@@ -149,10 +152,10 @@ describe("over HTTP", () => {
     assert.deepEqual(await story.order("a/rollback"), [`ROLLED_BACK ${a} → null`]);
     assert.match((await story.version("a")) ?? "", /^seasonal-naive/);
     assert.deepEqual(await story.order("a/rollback"), ["REFUSED null → null"]);
-    assert.equal(await story.version("b"), b, "the other series was never asked");
+    assert.equal(await story.version("b"), b, "the other series keeps its model");
   });
 
-  test("a model that another series learnt serves a young one of its kind, through the gate", async (t) => {
+  test("a model of another series passes the gate for a similar young series, and serves it", async (t) => {
     const story = await Story.open(t, { a: law });
     await story.feed(120);
     story.laws.c = (hour) => law(hour) + 0.01;
@@ -162,10 +165,10 @@ describe("over HTTP", () => {
     assert.deepEqual(await story.order("c/import", await story.export("a")), [`PROMOTED null → ${a}`]);
     assert.equal(await story.version("c"), a);
     const { modelKey } = (await story.fleet.forecasts()).at(-1) ?? {};
-    assert.equal(modelKey, "c", "under its own name");
+    assert.equal(modelKey, "c", "the model serves under the key of its new series");
   });
 
-  test("damaged bytes are refused at the door, and what serves goes on", async (t) => {
+  test("an import of damaged bytes is rejected, and the serving model stays", async (t) => {
     const story = await Story.open(t, { a: law });
     await story.feed(102);
     const version = await story.version("a");
@@ -179,7 +182,7 @@ describe("over HTTP", () => {
 });
 
 describe("by orders on the topic", () => {
-  test("each command gets its answer although no input comes", async (t) => {
+  test("each command gets its answer even if no input arrives", async (t) => {
     const story = await Story.open(t, { a: law, b: noisy(wave(6, 11), 0.5, 2) });
     await story.feed(132);
     const [a, b] = [await story.version("a"), await story.version("b")];
@@ -200,16 +203,16 @@ describe("by orders on the topic", () => {
     assert.equal(newest.get(orderKey("a")), null, "no order is left");
   });
 
-  test("an order that is damaged, or brings damage, is refused and counted; the old model serves", async (t) => {
+  test("an order that is damaged, or carries a damaged model, is refused and counted, and the old model serves", async (t) => {
     const story = await Story.open(t, { a: law });
     await story.feed(102);
     const version = await story.version("a");
-    await story.lay(orderKey("a"), Buffer.from("scribble"));
+    await story.putModelRecord(orderKey("a"), Buffer.from("scribble"));
     await story.untilTold("a", "record on the models topic cannot be read");
     await story.metric(/^forecastnet_model_messages_refused_total\{reason="unreadable"\} 1$/m);
     const record = damage(await story.export("a"));
     const order = { id: "o1", modelKey: "a", kind: "IMPORT", record, skipsGate: true, askedAt: 0 } as const;
-    await story.lay(orderKey("a"), avroCodec("ModelOrder").encode(order));
+    await story.putModelRecord(orderKey("a"), avroCodec("ModelOrder").encode(order));
     await story.untilTold("a", "model refused");
     await story.metric(/^forecastnet_model_decisions_total\{kind="refused"\} 1$/m);
     await story.feed(6);
@@ -218,29 +221,33 @@ describe("by orders on the topic", () => {
   });
 });
 
-describe("an outcome of a trainer elsewhere", () => {
-  /** Trains what was asked of trainers last. */
+describe("an outcome from a separate trainer", () => {
+  /** Trains the newest request on the training topic. */
   async function answer(story: Story): Promise<{ task: TrainingTask; challengers: readonly TrainedModel[] }> {
     const requests = await story.fleet.read("forecastnet.training");
     const read = decodeRequest(requests.at(-1)?.value ?? null);
     assert.ok("task" in read);
-    const trainer = await trainerWith()();
+    const engine = await openEngine();
+    const trainer = createInProcessTrainer(createFamilies(engine));
     const [result] = await trainer.train([read.task], new AbortController().signal);
-    await trainer.close();
+    await engine.close();
     assert.ok(result.outcome === "trained");
     return { task: read.task, challengers: result.challengers };
   }
 
   const outcomeOf = ({ task, challengers }: Awaited<ReturnType<typeof answer>>) =>
-    encodeOutcome({
-      ...{ requestId: task.id, modelKey: "a", endedAtMs: 0 },
-      result: { outcome: "trained", challengers },
-    });
+    encodeOutcome(
+      {
+        ...{ requestId: task.id, modelKey: "a", endedAtMs: 0 },
+        result: { outcome: "trained", challengers },
+      },
+      storedFamilies,
+    );
 
-  test("with a damaged challenger is told as failed, counted, and the old model serves", async (t) => {
+  test("with a damaged challenger is reported as failed and counted, and the old model serves", async (t) => {
     const story = await Story.open(t, { a: law }, { "retrain.where": "trainers" });
     await story.feed(84);
-    await story.lay(outcomeKey("a"), outcomeOf(await answer(story)));
+    await story.putModelRecord(outcomeKey("a"), outcomeOf(await answer(story)));
     await story.untilTold("a", "model promoted");
     await story.feed(60);
     const version = await story.version("a");
@@ -248,7 +255,7 @@ describe("an outcome of a trainer elsewhere", () => {
     const codec = avroCodec("TrainingOutcome");
     const outcome = codec.decode(outcomeOf(await answer(story)));
     const challengers = outcome.challengers.map(damage);
-    await story.lay(outcomeKey("a"), codec.encode({ ...outcome, challengers }));
+    await story.putModelRecord(outcomeKey("a"), codec.encode({ ...outcome, challengers }));
     await story.untilTold("a", "model failed");
     await story.feed(6);
     const { kind, reason, fromVersion } = (await eventsOf(story.fleet, "a")).at(-1) ?? {};

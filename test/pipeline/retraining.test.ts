@@ -1,9 +1,9 @@
-// The retraining loop through the true worker on the embedded log, with a clock moved by hand: real training, real
-// gate, real engine. Each test is one story of a fleet.
+// The retraining loop in a worker on the embedded log, with a clock moved by hand: real training, real gate, real engine.
 
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import type { TrainingTask } from "../../src/retrain/training-task.ts";
+import type { TrainingTask } from "../../src/training/training-task.ts";
+import { netOf } from "../rig/random-model.ts";
 import type { Fleet } from "./support/fleet.ts";
 import { hourOf } from "./support/readings.ts";
 import {
@@ -20,9 +20,9 @@ import {
 const forecastsOf = async (fleet: Fleet, seriesId: string) =>
   (await fleet.forecasts()).filter((forecast) => forecast.seriesId === seriesId);
 
-describe("a series with history enough", () => {
+describe("a series with enough history", () => {
   test("is trained, passes the gate, and is served by its model from the next forecast on", async (t) => {
-    const fleet = await retrainingFleet(t);
+    const fleet = retrainingFleet(t);
     await feed(fleet, { a: noisy(wave(3, 8), 0.5, 1) }, 0, 120);
     const [requested, promoted, confirmed] = await eventsOf(fleet, "a");
     assert.deepEqual(kindsOf([requested, promoted, confirmed]), ["REQUESTED", "PROMOTED", "CONFIRMED"]);
@@ -37,8 +37,8 @@ describe("a series with history enough", () => {
     assert.ok(live < 0.5 * promoted.numbers.naiveMase, `live MASE is ${live}`);
   });
 
-  test("stays on seasonal-naive when that is best, and says so", async (t) => {
-    const fleet = await retrainingFleet(t);
+  test("stays on seasonal-naive if that is best, and the event says so", async (t) => {
+    const fleet = retrainingFleet(t);
     const exact = (hour: number) => 10 + [0, 5, 2, 9, 1, 4][hour % 6];
     await feed(fleet, { a: exact }, 0, 110);
     const events = await eventsOf(fleet, "a");
@@ -49,15 +49,16 @@ describe("a series with history enough", () => {
     assert.match(JSON.parse(body).verdict, /^refused: seasonal-naive is best/);
   });
 
-  test("whose challenger was sabotaged keeps what it has; the refusal tells the numbers", async (t) => {
+  test("whose challenger is sabotaged keeps its forecaster, and the refusal has the numbers", async (t) => {
     const openTrainer = trainerWith({
       tamper: (trained) => {
-        const [member] = trained.model.members;
+        const net = netOf(trained.model);
+        const [member] = net.members;
         const weights = member.weights.map((weight, i) => (i % 3 === 0 ? -4 * weight + 0.7 : weight));
-        return { ...trained, model: { ...trained.model, members: [{ ...member, weights }] } };
+        return { ...trained, model: { ...net, members: [{ ...member, weights }] } };
       },
     });
-    const fleet = await retrainingFleet(t, { openTrainer });
+    const fleet = retrainingFleet(t, { openTrainer });
     await feed(fleet, { a: noisy(wave(3, 8), 0.5, 1) }, 0, 96);
     const [, refused] = await eventsOf(fleet, "a");
     assert.equal(refused.kind, "REFUSED");
@@ -67,8 +68,8 @@ describe("a series with history enough", () => {
 });
 
 describe("a series whose amplitude and period change", () => {
-  test("is noticed, trained again, promoted, and recovers; the others are left alone", async (t) => {
-    const fleet = await retrainingFleet(t);
+  test("is called stale, trained again, promoted, and recovers; other series are left alone", async (t) => {
+    const fleet = retrainingFleet(t);
     const change = 240;
     const before = noisy(wave(3, 8), 0.5, 1);
     const after = noisy(wave(9, 11), 0.5, 1);
@@ -95,11 +96,11 @@ describe("a series whose amplitude and period change", () => {
     }
   });
 
-  test("and change back as soon as it was learnt is given its old model again", async (t) => {
+  test("and change back after the new model is promoted gets its old model back", async (t) => {
     const usual = noisy(wave(8, 8), 0.4, 1);
     const spell = noisy(wave(3, 2.5), 0.4, 1);
     const begin = 240;
-    // What is learnt during the spell is the spell and nothing else.
+    // The model trained during the spell sees only the spell.
     const blind = (task: TrainingTask): TrainingTask => {
       if (task.reason !== "drift") return task;
       const histories = task.histories.map((history) => ({
@@ -111,7 +112,7 @@ describe("a series whose amplitude and period change", () => {
       }));
       return { ...task, histories };
     };
-    const fleet = await retrainingFleet(t, {
+    const fleet = retrainingFleet(t, {
       openTrainer: trainerWith({ blind }),
       settings: { "retrain.probationSteps": 18 },
     });

@@ -1,5 +1,5 @@
-// Whatever happens to the trainers, the askers cannot tell: every request has one answer, and every dead letter is
-// written once.
+// Whatever happens to the trainers, workers cannot tell: every request gets one answer, and every dead letter is written
+// once.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -9,7 +9,7 @@ import { type Script, succeed } from "./support/scripted-trainer.ts";
 import { type Member, TrainerFleet } from "./support/trainer-fleet.ts";
 import { turns } from "./support/turns.ts";
 
-// One for all runs: prom-client's default metrics watch the process and cannot be taken away again.
+// Shared by all runs: prom-client's default metrics watch the process and cannot be removed.
 const metrics = createMetrics("test");
 
 type Word =
@@ -23,7 +23,7 @@ type Word =
   | "lost after"
   | "pause";
 
-/** Takes a few turns of the event loop, so that faults meet a training under way. */
+/** Takes a few turns of the event loop, so that faults hit a training in progress. */
 const slow: Script = async (task, signal) => {
   await turns(7);
   return signal.aborted ? { outcome: "cancelled" } : succeed(task, signal);
@@ -78,14 +78,14 @@ const words = fc.array(
   { minLength: 1, maxLength: 25 },
 );
 
-test("any script of crashes, rebalances and fenced commits gives every request one answer", async () => {
+test("any sequence of crashes, rebalances and fenced commits gives every request one answer", async () => {
   await fc.assert(
     fc.asyncProperty(words, async (script) => {
       const fleet = await TrainerFleet.open({ partitions: 2, attempts: 100, metrics });
       try {
         const play = new Play(fleet);
         for (const word of script) await play.act(word);
-        // Partition by partition the last one asked is the last one answered, so nothing can follow it.
+        // Each partition answers in order: once its last request is answered, nothing can follow.
         for (const word of ["ask", "ask"] as const) await play.act(word);
         const outcomes = await fleet.untilAnswered(play.asked);
         const letters = await fleet.deadLetters();

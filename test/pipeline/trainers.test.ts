@@ -1,9 +1,9 @@
-// Trainers on the embedded log: whatever becomes of them, every request is answered, and answered once.
+// Trainers on the embedded log: whatever happens to them, every request is answered once.
 
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { encodeRequest } from "../../src/retrain/requests/request-codec.ts";
 import { ForecastnetError } from "../../src/runtime/errors.ts";
+import { encodeRequest } from "../../src/training/request-codec.ts";
 import { randomModel } from "../rig/random-model.ts";
 import { trainedModel, trainingTask } from "../rig/training-task.ts";
 import { hang, type Script, succeed } from "./support/scripted-trainer.ts";
@@ -14,7 +14,7 @@ const isTraining = ({ scripted }: Member) => scripted.asked.length > 0;
 const keysOf = (outcomes: readonly { readonly modelKey: string }[]) =>
   outcomes.map(({ modelKey }) => modelKey).sort();
 
-/** Succeeds, but not before `finish` is called. */
+/** Succeeds once `finish` is called. */
 function onceTold(): { readonly script: Script; finish(): void } {
   let finish = () => {};
   const told = new Promise<void>((resolve) => {
@@ -28,7 +28,7 @@ function onceTold(): { readonly script: Script; finish(): void } {
 }
 
 describe("a request", () => {
-  test("is answered on the partition it came from, and its attempt forgotten", async (t) => {
+  test("is answered on its own partition, and its attempts are deleted", async (t) => {
     const fleet = await TrainerFleet.openFor(t, { partitions: 3 });
     fleet.start();
     await fleet.ask(2, "a");
@@ -55,7 +55,7 @@ describe("a request", () => {
     assert.deepEqual(scripted.asked, [["a", "b", "c"]]);
   });
 
-  test("that is asked twice at once is trained once", async (t) => {
+  test("that is written twice in a row is trained once", async (t) => {
     const fleet = await TrainerFleet.openFor(t);
     await fleet.ask(0, "a", "a", "b");
     const { scripted } = fleet.start();
@@ -78,7 +78,7 @@ describe("a request", () => {
 });
 
 describe("a request that cannot be trained", () => {
-  test("becomes a dead letter with the reason, and holds nobody up", async (t) => {
+  test("becomes a dead letter with the reason, and delays no other request", async (t) => {
     const fleet = await TrainerFleet.openFor(t);
     const scribble = Buffer.from("train this");
     const badPlan = encodeRequest(
@@ -92,7 +92,7 @@ describe("a request that cannot be trained", () => {
     assert.deepEqual(keysOf(outcomes), ["a", "b", "x"]);
     const reason = "bad-request: horizon: 0; give a whole number of 1 or more";
     const told = outcomes.find(({ modelKey }) => modelKey === "x")?.result;
-    assert.deepEqual(told, { outcome: "failed", reason }, "its asker must not wait in vain");
+    assert.deepEqual(told, { outcome: "failed", reason }, "the worker that asked gets an answer");
     const letters = await fleet.deadLetters();
     assert.deepEqual(
       letters.map(({ reason, offset, value }) => [reason, offset, value]),
@@ -104,7 +104,7 @@ describe("a request that cannot be trained", () => {
     );
   });
 
-  test("does so although nothing else waits", async (t) => {
+  test("becomes a dead letter even if no other request waits", async (t) => {
     const fleet = await TrainerFleet.openFor(t);
     fleet.start();
     await fleet.write(0, [encodeRequest(trainingTask({ histories: [] }))]);
@@ -113,7 +113,7 @@ describe("a request that cannot be trained", () => {
     assert.equal((await fleet.deadLetters()).length, 1);
   });
 
-  test("because its model is larger than the topic takes is answered, and holds nobody up", async (t) => {
+  test("because its model is too large for the topic is answered, and delays no other request", async (t) => {
     const fleet = await TrainerFleet.openFor(t);
     const large: Script = (task, signal) => {
       if (task.modelKey !== "large") return succeed(task, signal);
@@ -129,36 +129,40 @@ describe("a request that cannot be trained", () => {
     assert.ok(result?.outcome === "failed");
     assert.match(
       result.reason,
-      /^what was trained cannot be written: a record for topic forecastnet\.models has/,
+      /^the trained model cannot be written: a record for topic forecastnet\.models has/,
     );
   });
 });
 
 describe("a trainer that dies while it trains", () => {
-  test("loses no request: the next one begins it again, and there is one answer", async (t) => {
+  test("loses no request: the next trainer starts it again, and there is one answer", async (t) => {
     const fleet = await TrainerFleet.openFor(t);
     const first = fleet.start(hang);
     await fleet.ask(0, "a", "b");
-    await until(() => isTraining(first), "the training to begin");
+    await until(() => isTraining(first), "the training to start");
     await fleet.crash(first);
     assert.deepEqual(await fleet.outcomes(), []);
     assert.deepEqual(await fleet.attempts(), { "request for a": 1, "request for b": 1 });
     const second = fleet.start();
     await fleet.ask(0, "c");
     assert.deepEqual(keysOf(await fleet.untilAnswered(3)), ["a", "b", "c"]);
-    assert.deepEqual(second.scripted.asked.slice(0, 2), [["a"], ["b"]], "what was begun before trains alone");
+    assert.deepEqual(
+      second.scripted.asked.slice(0, 2),
+      [["a"], ["b"]],
+      "requests started before train alone",
+    );
     assert.deepEqual(await fleet.attempts(), {});
   });
 
-  test("each time is rid of the request after the configured attempts, which takes no other along", async (t) => {
+  test("of the same request every time gives it up after the configured attempts, and no other request with it", async (t) => {
     const fleet = await TrainerFleet.openFor(t, { partitions: 2, attempts: 3 });
     const deadly: Script = (task, signal) => (task.modelKey === "poison" ? hang : succeed)(task, signal);
     await fleet.ask(0, "before", "poison", "after");
     await fleet.ask(1, "elsewhere");
     for (let victims = 0; victims < 3; victims++) {
-      // The first one dies with all it has begun; from then on it shows who is to blame.
+      // The first trainer dies with all requests in progress; the later ones isolate the poison.
       const member = fleet.start(victims === 0 ? hang : deadly);
-      await until(() => member.scripted.asked.some((keys) => keys.includes("poison")), "the poison to begin");
+      await until(() => member.scripted.asked.some((keys) => keys.includes("poison")), "the poison to start");
       assert.deepEqual(await fleet.deadLetters(), []);
       await fleet.crash(member);
     }
@@ -170,12 +174,12 @@ describe("a trainer that dies while it trains", () => {
     }
     const [letter, ...others] = await fleet.deadLetters();
     assert.deepEqual([letter.reason, others], ["poisoned-request", []]);
-    assert.match(letter.detail ?? "", /request for poison was begun 3 times and never came to an end/);
+    assert.match(letter.detail ?? "", /request for poison was started 3 times and never ended/);
     assert.deepEqual(letter.value, encodeRequest(trainingTask({ modelKey: "poison" })));
     assert.deepEqual(await fleet.attempts(), {});
   });
 
-  test("because what trains is broken says so, and has lost nothing", async (t) => {
+  test("because its engine broke says so, and loses no request", async (t) => {
     const fleet = await TrainerFleet.openFor(t);
     const broken = new ForecastnetError("ENGINE_FAILED", "the thread ended");
     const first = fleet.start(() => Promise.reject(broken));
@@ -187,7 +191,7 @@ describe("a trainer that dies while it trains", () => {
 });
 
 describe("a trainer that loses its partition while it trains", () => {
-  test("gives the training up and writes nothing; it is done once more", async (t) => {
+  test("cancels the training and writes nothing, and the training is repeated", async (t) => {
     const fleet = await TrainerFleet.openFor(t);
     let cancelled = 0;
     const slowAtFirst: Script = async (task, signal) => {
@@ -198,13 +202,13 @@ describe("a trainer that loses its partition while it trains", () => {
     };
     const member = fleet.start(slowAtFirst);
     await fleet.ask(0, "a");
-    await until(() => isTraining(member), "the training to begin");
+    await until(() => isTraining(member), "the training to start");
     fleet.log.fence(0);
     const outcomes = await fleet.untilAnswered(1);
     assert.deepEqual([outcomes.length, cancelled, member.scripted.asked], [1, 1, [["a"], ["a"]]]);
   });
 
-  test("and goes on as if nothing had happened cannot answer any more", async (t) => {
+  test("without noticing cannot write an answer", async (t) => {
     const fleet = await TrainerFleet.openFor(t);
     let wake = () => {};
     const asleep = new Promise<void>((resolve) => {
@@ -215,7 +219,7 @@ describe("a trainer that loses its partition while it trains", () => {
       return { outcome: "failed", reason: `a zombie trained ${task.modelKey}, ${signal.aborted}` };
     });
     await fleet.ask(0, "a");
-    await until(() => isTraining(zombie), "the training to begin");
+    await until(() => isTraining(zombie), "the training to start");
     await zombie.connection.evict();
     fleet.start();
     await fleet.untilAnswered(1);
@@ -231,30 +235,30 @@ describe("a trainer that loses its partition while it trains", () => {
 });
 
 describe("a trainer that is stopped while it trains", () => {
-  test("answers what ends in time", async (t) => {
+  test("answers requests whose training ends in time", async (t) => {
     const fleet = await TrainerFleet.openFor(t);
     const { script, finish } = onceTold();
     const member = fleet.start(script);
     await fleet.ask(0, "a");
-    await until(() => isTraining(member), "the training to begin");
+    await until(() => isTraining(member), "the training to start");
     member.trainer.stop("SIGTERM");
     await fleet.ask(0, "b");
     finish();
     await member.trainer.done;
     assert.deepEqual(keysOf(await fleet.outcomes()), ["a"]);
-    assert.deepEqual(member.scripted.asked, [["a"]], "nothing is begun any more");
+    assert.deepEqual(member.scripted.asked, [["a"]], "no other training starts");
   });
 
-  test("passes over nothing that it has read and not begun", async (t) => {
+  test("skips no request that it has read and not started", async (t) => {
     const fleet = await TrainerFleet.openFor(t);
     await fleet.ask(0, "a", "b");
     const first = fleet.start(hang);
-    await until(() => isTraining(first), "the training to begin");
-    await fleet.crash(first); // From now on a and b are trained one after the other.
+    await until(() => isTraining(first), "the training to start");
+    await fleet.crash(first); // From now on a and b train alone.
     await fleet.write(0, [Buffer.from("scribble")]);
     const { script, finish } = onceTold();
     const second = fleet.start(script);
-    await until(() => isTraining(second), "a to be begun again");
+    await until(() => isTraining(second), "a to be started again");
     second.trainer.stop("SIGTERM");
     finish();
     await second.trainer.done;
@@ -263,22 +267,21 @@ describe("a trainer that is stopped while it trains", () => {
     assert.deepEqual(keysOf(await fleet.untilAnswered(2)), ["a", "b"]);
   });
 
-  test("gives up what does not, ends well, and does not count the attempt", async (t) => {
+  test("cancels trainings that do not end in time, stops cleanly, and does not count the attempt", async (t) => {
     const fleet = await TrainerFleet.openFor(t);
     const member = fleet.start((task, signal) => (task.modelKey === "b" ? hang : succeed)(task, signal));
     await fleet.ask(0, "a", "b", "c");
-    await until(() => isTraining(member), "the training to begin");
-    member.trainer.stop("SIGTERM");
-    await member.trainer.done;
+    await until(() => isTraining(member), "the training to start");
+    await fleet.stop(member);
     assert.deepEqual(keysOf(await fleet.outcomes()), ["a"]);
     assert.deepEqual(await fleet.attempts(), {});
     const next = fleet.start();
     assert.deepEqual(keysOf(await fleet.untilAnswered(3)), ["a", "b", "c"]);
-    assert.deepEqual(next.scripted.asked, [["b", "c"]], "nobody is to blame");
+    assert.deepEqual(next.scripted.asked, [["b", "c"]], "the cancelled requests train together again");
   });
 });
 
-test("an attempt that cannot be read keeps no trainer from starting", async (t) => {
+test("an unreadable attempt record does not prevent a trainer from starting", async (t) => {
   const fleet = await TrainerFleet.openFor(t);
   const place = { topic: "forecastnet.attempts", partition: 0, key: Buffer.from("request for a") };
   await fleet.log.append([{ ...place, value: Buffer.from("scribble") }]);

@@ -44,7 +44,7 @@ describe("in src", () => {
 });
 
 describe("in all our files", () => {
-  test("none is longer than 300 lines", () => assertHolds(filesAreShort, everything));
+  test("none is longer than 400 lines", () => assertHolds(filesAreShort, everything));
   test("names tell one thing", () => assertHolds(filesAreNamedForOneThing, everything));
   test("exports have names", () => assertHolds(noDefaultExports, everything));
   test("none only passes on exports", () => assertHolds(noBarrels, everything));
@@ -95,12 +95,12 @@ describe("the check itself", () => {
   const wrongWays: readonly (readonly [string, string, RegExp])[] = [
     ["src/log/a.ts", "../window/grid.ts", /^src\/log\/a\.ts:1: log imports window, which is not below it/],
     ["src/window/a.ts", "../sink/b.ts", /stage window imports stage sink/],
-    ["src/retrain/a.ts", "../window/b.ts", /retrain imports the stage window/],
+    ["src/lifecycle/a.ts", "../window/b.ts", /lifecycle imports the stage window/],
     ["src/domain.ts", "./runtime/clock.ts", /domain imports runtime/],
     ["src/models/a.ts", "../log/b.ts", /models imports log/],
     ["src/engine/a.ts", "../log/b.ts", /engine imports log/],
-    ["src/pipeline.ts", "./worker.ts", /pipeline imports worker/],
-    ["src/worker.ts", "./cli/main.ts", /worker imports cli/],
+    ["src/pipeline.ts", "./service/worker.ts", /pipeline imports service/],
+    ["src/service/worker.ts", "../cli/main.ts", /service imports cli/],
     ["src/cli/a.ts", "../../test/rig/b.ts", /not part of the product/],
     ["src/extras/a.ts", "../domain.ts", /^src\/extras\/a\.ts:1: "extras" is in no layer/],
   ];
@@ -152,8 +152,8 @@ describe("the check itself", () => {
   });
 
   test("finds long files, empty names, default exports, barrels and missing duties", () => {
-    assertFinds(filesAreShort, { "src/a.ts": "x\n".repeat(301), "src/b.ts": "x\n".repeat(300) }, [
-      /301 lines/,
+    assertFinds(filesAreShort, { "src/a.ts": "x\n".repeat(401), "src/b.ts": "x\n".repeat(400) }, [
+      /401 lines/,
     ]);
     const names = {
       "src/log/kafka-utils.ts": "",

@@ -7,12 +7,14 @@ import { test } from "node:test";
 import type { AvroDefinition } from "../../src/log/codec/avro-schema.ts";
 import { schemaVersions } from "../../src/log/codec/schemas.generated.ts";
 import { loadConfig } from "../../src/runtime/config/load.ts";
+import { hostileRecords, hostileTable } from "../integrity/support/hostile-records.ts";
 import { projectRoot } from "../rig/project.ts";
 
 const read = (path: string): string => readFileSync(join(projectRoot, path), "utf8");
 const pages = [
   "README.md",
   "CONTRIBUTING.md",
+  "SECURITY.md",
   "CHANGELOG.md",
   "deploy/README.md",
   "helm/README.md",
@@ -29,6 +31,32 @@ test("every link between the pages leads to a file", () => {
       .map((target) => `${page}: ${target}`),
   );
   assert.deepEqual(broken, []);
+});
+
+test("each walk through the code counts the files that it names, and is short", () => {
+  const sections = read("docs/architecture.md").split(/^## /m);
+  const walks = sections.filter((section) => section.startsWith("Walk "));
+  const counts = walks.map((walk) => {
+    const stated = Number(/, (\d+) files\n/.exec(walk)?.[1]);
+    // A link in parentheses is a pointer aside, not a file to open.
+    const files = new Set(
+      walk.match(/^\|.*\| (.*) \|$/gm)?.flatMap(
+        (row) =>
+          row
+            .split(" | ")
+            .at(-1)
+            ?.match(/\]\([^)]+\)/g) ?? [],
+      ),
+    );
+    return { stated, named: files.size };
+  });
+  assert.equal(counts[0].named, counts[0].stated);
+  assert.equal(counts[1].named + counts[0].named - 3, counts[1].stated, "without the cold tier's three");
+  assert.equal(counts[2].named, counts[2].stated);
+  assert.deepEqual(
+    counts.map(({ stated }, i) => stated <= [25, 40, 25][i]),
+    [true, true, true],
+  );
 });
 
 test("the example configuration is valid", () => {
@@ -56,6 +84,15 @@ test("the forecast in the readme has the fields of the schema, in their order", 
   const schema = schemaVersions.Forecast.at(-1) as AvroDefinition;
   const fields = schema.fields?.map(({ name }) => name);
   assert.deepEqual(Object.keys(JSON.parse(example ?? "{}")), fields);
+});
+
+test("the table of hostile records is the one that the tests send", () => {
+  assert.ok(hostileRecords.length >= 25);
+  const page = read("docs/hostile-records.md");
+  assert.ok(
+    page.includes(`\n\n${hostileTable()}\n\n`),
+    `docs/hostile-records.md must hold:\n${hostileTable()}`,
+  );
 });
 
 test("every metric the operations page names is declared", () => {

@@ -1,32 +1,55 @@
-// `forecastnet demo`: simulated sensors, the real worker on the embedded log, and a live view of the forecasts
-// as a subscriber reads them. Nothing outside this process takes part.
+// `forecastnet demo`: simulated sensors, the real worker on the embedded log, and a live view of the forecasts as a
+// subscriber reads them. Uses nothing outside this process.
 
+import { createServer } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
-import { type CommandIo, exitCodes, tellUsage } from "../command.ts";
-import { closingLines } from "./closing.ts";
-import { portOrAny } from "./free-port.ts";
-import { type DemoOptions, demoUsage, readOptions } from "./options.ts";
+import { integer } from "../../runtime/config/formats.ts";
+import {
+  type CommandIo,
+  defineCommand,
+  exitCodes,
+  type LineOf,
+  option,
+  runCommand,
+  toggle,
+} from "../command.ts";
 import { type Presenter, presentOnTerminal, presentPlainly } from "./presenter.ts";
 import { demoHost } from "./settings.ts";
 import { Simulation } from "./simulation.ts";
+import { summaryLines } from "./summary.ts";
+
+const demoCommand = defineCommand({
+  name: "demo",
+  summary: "Runs simulated sensors, the real worker and a live view in one process. Needs no broker.",
+  actions: {},
+  flags: {
+    series: option("number of sensors, 1 to 500", "N", integer(1, 500), "40"),
+    seconds: option("stop after S seconds; 0: run until Ctrl-C", "S", integer(0, 86_400), "0"),
+    port: option("HTTP port on 127.0.0.1; a free one if it is taken", "P", integer(0, 65_535), "9464"),
+    plain: toggle("print plain lines instead of the live view"),
+  },
+  takesConfig: false,
+});
+
+type DemoValues = LineOf<typeof demoCommand>["values"];
 
 const sendEveryMs = 100;
 
 /** Returns the exit code, once the demo has ended. */
-export async function runDemoCommand(argv: readonly string[], io: CommandIo): Promise<number> {
-  const options = readOptions(argv);
-  if (typeof options === "string") return tellUsage(options, demoUsage, io);
-  const stopping = new AbortController();
-  const release = stopOnRequest(stopping, options.seconds);
-  try {
-    await runDemo(options, stopping, io);
-    return exitCodes.ok;
-  } finally {
-    release();
-  }
+export function runDemoCommand(argv: readonly string[], io: CommandIo): Promise<number> {
+  return runCommand(demoCommand, argv, io, async ({ values }) => {
+    const stopping = new AbortController();
+    const release = stopOnRequest(stopping, values.seconds);
+    try {
+      await runDemo(values, stopping, io);
+      return exitCodes.ok;
+    } finally {
+      release();
+    }
+  });
 }
 
-/** Ctrl-C, SIGTERM, the end of the time asked for, and a reader of our lines that has gone. */
+/** Stops on Ctrl-C, SIGTERM, the end of the given time, and when the reader of our output is gone. */
 function stopOnRequest(stopping: AbortController, seconds: number): () => void {
   const stop = () => stopping.abort();
   const timer = seconds > 0 ? setTimeout(stop, seconds * 1000) : undefined;
@@ -39,16 +62,16 @@ function stopOnRequest(stopping: AbortController, seconds: number): () => void {
   };
 }
 
-async function runDemo(options: DemoOptions, stopping: AbortController, io: CommandIo): Promise<void> {
-  const port = await portOrAny(demoHost, options.port);
-  const simulation = new Simulation({ series: options.series, port });
+async function runDemo(values: DemoValues, stopping: AbortController, io: CommandIo): Promise<void> {
+  const port = await portOrAny(demoHost, values.port);
+  const simulation = new Simulation({ series: values.series, port });
   await simulation.start();
   const opening =
-    port === options.port
+    port === values.port
       ? "sensors, log, worker and subscriber all run in this process; no broker"
-      : `port ${options.port} is taken, so the pages are at a free one`;
+      : `port ${values.port} is taken, so the pages are at a free one`;
   simulation.tell(opening, "plain");
-  const presenter = present(simulation, options, io);
+  const presenter = present(simulation, values, io);
   const subscription = simulation.subscribe();
   try {
     await Promise.race([subscription, play(simulation, presenter, stopping.signal)]);
@@ -58,16 +81,28 @@ async function runDemo(options: DemoOptions, stopping: AbortController, io: Comm
     stopping.abort();
     presenter.close();
   }
-  for (const line of closingLines(simulation.outcome())) io.out(line);
+  for (const line of summaryLines(simulation.outcome())) io.out(line);
 }
 
-function present(simulation: Simulation, { isPlain }: DemoOptions, io: CommandIo): Presenter {
+/** The given port, or 0 (any free one) if it is taken or not allowed. */
+function portOrAny(host: string, port: number): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const probe = createServer();
+    probe.once("error", (error: NodeJS.ErrnoException) => {
+      if (error.code === "EADDRINUSE" || error.code === "EACCES") resolve(0);
+      else reject(error);
+    });
+    probe.listen(port, host, () => probe.close(() => resolve(port)));
+  });
+}
+
+function present(simulation: Simulation, { plain }: DemoValues, io: CommandIo): Presenter {
   const isTerminal = process.stdout.isTTY && io.env.TERM !== "dumb";
-  if (isTerminal && !isPlain) return presentOnTerminal(simulation, process.stdout, !io.env.NO_COLOR);
+  if (isTerminal && !plain) return presentOnTerminal(simulation, process.stdout, !io.env.NO_COLOR);
   return presentPlainly(simulation, io);
 }
 
-/** Sends and shows, side by side, until asked to stop. */
+/** Sends and shows side by side until stopped. */
 async function play(simulation: Simulation, presenter: Presenter, signal: AbortSignal): Promise<void> {
   const send = async () => {
     await simulation.backfill(signal);

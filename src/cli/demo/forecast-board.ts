@@ -1,15 +1,16 @@
-// What a subscriber of the forecast topic knows: the latest forecast of each series, how long it took to come,
-// and whether what was forecast came true. Readings are told to it by the fleet, forecasts come off the topic.
+// What a subscriber of the forecast topic knows: the latest forecast of each series, its latency, and whether it held.
+// Readings come from the simulated fleet, forecasts from the topic. Also serves the forecasts over HTTP.
 
 import type { ForecastRecord } from "../../log/codec/schemas.generated.ts";
+import { json, type Routes, text } from "../../runtime/http.ts";
 import type { Reading, Sensor } from "../simulated/fleet.ts";
 import { stepMs } from "./settings.ts";
 
-/** The stated interval lies between these two quantiles. */
+/** The 80 % interval is between these two quantiles. */
 const lowLevel = 0.1;
 const highLevel = 0.9;
-const keptReadings = 256;
-const keptLatencies = 1_000;
+const mostReadings = 256;
+const mostLatencies = 1_000;
 
 /** One step ahead: the median and the 80 % interval around it. */
 export interface Outlook {
@@ -18,24 +19,24 @@ export interface Outlook {
   readonly high: number;
 }
 
-/** How the forecasts of a series have done of late, as its newest forecast tells. */
+/** The live scores that a series' newest forecast states. */
 export interface ScoresView {
   readonly mase: number;
-  /** Share of what came that the 80 % interval held. */
-  readonly held: number;
+  /** Observed coverage of the 80 % interval. */
+  readonly coverage: number;
 }
 
 export interface SeriesView {
   readonly seriesId: string;
   readonly unit: string;
-  /** One value a step, oldest first, NaN where nothing came. */
+  /** One value per step, oldest first; NaN where none was observed. */
   readonly history: readonly number[];
   readonly outlook: readonly Outlook[];
   readonly tier: string;
   readonly method: string;
   /** Null until forecasts of the method have matured. */
   readonly scores: ScoresView | null;
-  /** Whether the newest observation fell inside the interval stated before it; null when none was stated. */
+  /** Whether the newest observation fell inside the interval forecast for it; null without such a forecast. */
   readonly isInside: boolean | null;
 }
 
@@ -51,7 +52,7 @@ export interface Latency {
 
 interface Track {
   readonly sensor: Sensor;
-  /** By event time, in the order they were sent; sentMs is null during the back-fill. */
+  /** By event time, in the order sent; sentMs is null during the back-fill. */
   readonly readingByTime: Map<number, { readonly value: number; readonly sentMs: number | null }>;
   newestMs: number;
   latest: ForecastRecord | null;
@@ -80,12 +81,12 @@ export class ForecastBoard {
     return this.latestForecasts().filter(({ tier }) => tier === "MODEL").length;
   }
 
-  /** Forecasts read off the topic. */
+  /** Forecasts read from the topic. */
   get forecasts(): number {
     return this.#forecasts;
   }
 
-  /** Those among them that were not newer than the one before: none, if each is written once. */
+  /** Forecasts that are not newer than the one before; 0 if each is written once. */
   get repeated(): number {
     return this.#repeated;
   }
@@ -94,14 +95,14 @@ export class ForecastBoard {
     return { inside: this.#inside, scored: this.#scored };
   }
 
-  /** A reading goes out. `sentMs` is the wall clock, null when the wait for its forecast is of no interest. */
+  /** Notes a reading that is being sent. `sentMs` is the wall clock; null when its latency is not measured. */
   expect({ seriesId, timeMs, value }: Reading, sentMs: number | null): void {
     const track = this.#trackBySeries.get(seriesId);
     if (track === undefined) return;
     const { readingByTime } = track;
     readingByTime.set(timeMs, { value, sentMs });
     track.newestMs = Math.max(track.newestMs, timeMs);
-    if (readingByTime.size > keptReadings) {
+    if (readingByTime.size > mostReadings) {
       for (const oldest of readingByTime.keys()) {
         readingByTime.delete(oldest);
         break;
@@ -109,7 +110,7 @@ export class ForecastBoard {
     }
   }
 
-  /** A forecast was read off the topic. */
+  /** Takes a forecast from the topic. */
   receive(forecast: ForecastRecord, nowMs: number): void {
     const track = this.#trackBySeries.get(forecast.seriesId);
     if (track === undefined) return;
@@ -153,7 +154,7 @@ export class ForecastBoard {
 
   #noteLatency(ms: number): void {
     this.#latenciesMs.push(Math.max(0, ms));
-    if (this.#latenciesMs.length > keptLatencies) this.#latenciesMs.shift();
+    if (this.#latenciesMs.length > mostLatencies) this.#latenciesMs.shift();
   }
 }
 
@@ -178,11 +179,42 @@ function viewOf({ sensor, readingByTime, newestMs, latest, isInside }: Track, st
 function scoresOf(latest: ForecastRecord | null): ScoresView | null {
   const scores = latest?.scores ?? null;
   const interval = scores?.coverage.find(({ stated }) => Math.abs(stated - (highLevel - lowLevel)) < 1e-9);
-  return scores === null || interval === undefined ? null : { mase: scores.mase, held: interval.observed };
+  return scores === null || interval === undefined
+    ? null
+    : { mase: scores.mase, coverage: interval.observed };
 }
 
 function outlookOf({ horizon, quantiles, mean }: ForecastRecord): readonly Outlook[] {
   const valuesAt = (level: number) => quantiles.find((quantile) => quantile.level === level)?.values ?? mean;
   const [low, median, high] = [valuesAt(lowLevel), valuesAt(0.5), valuesAt(highLevel)];
   return Array.from({ length: horizon }, (_, h) => ({ low: low[h], median: median[h], high: high[h] }));
+}
+
+/** `/forecasts` lists all series, one line each; `/forecasts/<series id>` is one in full. */
+export function forecastRoutes(board: ForecastBoard): Routes {
+  return {
+    "/forecasts": () => ({ ...json(200, null), body: linePerItem(board.latestForecasts().map(briefly)) }),
+    "/forecasts/": (seriesId) => {
+      const forecast = board.latestOf(seriesId);
+      return forecast === null
+        ? text(404, `no forecast of a series "${seriesId}" yet; /forecasts lists the series that have one`)
+        : json(200, inFull(forecast));
+    },
+  };
+}
+
+function briefly({ id, seriesId, origin, interval, tier, method, mean, quantiles }: ForecastRecord) {
+  return { id, seriesId, origin: isoTime(origin), interval, tier, method, mean, quantiles };
+}
+
+function inFull(forecast: ForecastRecord) {
+  return { ...forecast, origin: isoTime(forecast.origin), times: forecast.times.map(isoTime) };
+}
+
+function isoTime(ms: number): string {
+  return new Date(ms).toISOString();
+}
+
+function linePerItem(items: readonly unknown[]): string {
+  return `[\n${items.map((item) => JSON.stringify(item)).join(",\n")}\n]\n`;
 }

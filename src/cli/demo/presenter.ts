@@ -1,14 +1,20 @@
-// Shows the simulation: on a terminal a screen redrawn in place, elsewhere plain lines now and then.
+// Shows the simulation: on a terminal a screen that is redrawn in place, elsewhere plain lines at intervals.
 
 import { systemClock } from "../../runtime/clock.ts";
 import type { CommandIo } from "../command.ts";
-import { newsLine, plainLines, plainSteps } from "./plain-view.ts";
-import { Rate } from "./rate.ts";
 import { horizon } from "./settings.ts";
 import type { Simulation } from "./simulation.ts";
-import { total } from "./tally.ts";
-import { Terminal } from "./terminal.ts";
-import { type DemoModel, mostNews, screenLines, seriesThatFit } from "./view.ts";
+import { total } from "./summary.ts";
+import {
+  type DemoModel,
+  mostNews,
+  newsLine,
+  plainLines,
+  plainSteps,
+  type ScreenSize,
+  screenLines,
+  seriesThatFit,
+} from "./view.ts";
 
 export interface Presenter {
   readonly everyMs: number;
@@ -16,21 +22,21 @@ export interface Presenter {
   close(): void;
 }
 
-const plainSeries = 4;
+const plainSeriesCount = 4;
 
 export function presentPlainly(simulation: Simulation, io: CommandIo): Presenter {
   const model = createModeler(simulation);
-  const { address, newsroom } = simulation;
-  io.out(`forecastnet demo: ${newsroom.latest(1).map(({ text }) => text)}`);
-  let { told } = newsroom;
+  const { address, news } = simulation;
+  io.out(`forecastnet demo: ${news.latest(1).map(({ text }) => text)}`);
+  let { added } = news;
   io.out(`forecasts at ${address}/forecasts, metrics at ${address}/metrics; Ctrl-C stops`);
   return {
     everyMs: 2_000,
     show: () => {
       if (simulation.board.forecasts === 0) return;
-      for (const item of newsroom.since(told)) io.out(newsLine(item));
-      told = newsroom.told;
-      for (const line of plainLines(model(plainSeries, plainSteps))) io.out(line);
+      for (const item of news.since(added)) io.out(newsLine(item));
+      added = news.added;
+      for (const line of plainLines(model(plainSeriesCount, plainSteps))) io.out(line);
     },
     close: () => {},
   };
@@ -51,7 +57,7 @@ export function presentOnTerminal(
 }
 
 function createModeler(simulation: Simulation): (series: number, steps: number) => DemoModel {
-  const { board, tally, newsroom, story } = simulation;
+  const { board, tally, news, scenario } = simulation;
   const observationRate = new Rate();
   const forecastRate = new Rate();
   return (series, steps) => {
@@ -69,10 +75,57 @@ function createModeler(simulation: Simulation): (series: number, steps: number) 
       horizon,
       address: simulation.address,
       modelled: board.modelled,
-      stale: newsroom.stale,
-      headline: story.chapters.at(-1)?.text ?? null,
-      news: newsroom.latest(mostNews),
+      stale: news.stale,
+      headline: scenario.steps.at(-1)?.text ?? null,
+      news: news.latest(mostNews),
       series: board.views(series, steps),
     };
   };
+}
+
+/** The growth of a counter over the last few seconds. */
+class Rate {
+  static readonly spanMs = 3_000;
+  readonly #samples: { readonly timeMs: number; readonly count: number }[] = [];
+
+  /** Adds a sample. Returns the growth per second. */
+  update(timeMs: number, count: number): number {
+    this.#samples.push({ timeMs, count });
+    while (this.#samples.length > 2 && timeMs - this.#samples[1].timeMs >= Rate.spanMs) this.#samples.shift();
+    const [oldest] = this.#samples;
+    return timeMs === oldest.timeMs ? 0 : ((count - oldest.count) * 1000) / (timeMs - oldest.timeMs);
+  }
+}
+
+const enter = "\u001b[?1049h\u001b[?25l";
+const leave = "\u001b[?25h\u001b[?1049l";
+const home = "\u001b[H";
+const clearToLineEnd = "\u001b[K";
+const clearBelow = "\u001b[J";
+
+/** Uses the alternate screen without a cursor; `close` restores the terminal. */
+class Terminal {
+  readonly #stream: NodeJS.WriteStream;
+  readonly #redraw: () => void;
+
+  constructor(stream: NodeJS.WriteStream, redraw: () => void) {
+    this.#stream = stream;
+    this.#redraw = redraw;
+    stream.on("resize", redraw);
+    stream.write(enter);
+  }
+
+  get size(): ScreenSize {
+    return { columns: this.#stream.columns ?? 80, rows: this.#stream.rows ?? 24 };
+  }
+
+  show(lines: readonly string[]): void {
+    const body = lines.map((line) => line + clearToLineEnd).join("\r\n");
+    this.#stream.write(home + body + clearBelow);
+  }
+
+  close(): void {
+    this.#stream.off("resize", this.#redraw);
+    this.#stream.write(leave);
+  }
 }

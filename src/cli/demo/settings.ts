@@ -1,12 +1,12 @@
-// The configuration of the demo's worker: a true one, whose models live fast. A step is a quarter of a second, so what
-// takes a plant a day of hours takes the viewer six seconds.
+// The configuration of the demo's worker. A step is a quarter of a second, so a day of 24 hourly steps passes in six
+// seconds; training and probation are as short.
 
 import { stepsPerDay } from "../simulated/sensor-kinds.ts";
 
 export const demoHost = "127.0.0.1";
 export const stepMs = 250;
 export const horizon = stepsPerDay / 2;
-/** Sent before the live phase, so that there are seasons to learn from. */
+/** Days of history sent before the live phase, so that there are seasons to learn from. */
 export const backfillDays = 16;
 
 /** As flags of the worker's own command line. */
@@ -24,17 +24,17 @@ export function demoSettings(port: number): readonly string[] {
     "--retrain.members=1",
     "--retrain.schedule=*/2 * * * * *",
     "--retrain.jitterMs=0",
-    // Few at a time, so that a stale model need not wait for all of those that come before it.
+    // Few at a time, so that a stale model does not wait for many first trainings.
     "--retrain.perCycle=3",
     "--retrain.inFlight=2",
-    // When the back-fill is nearly through: whoever watches sees the models come.
+    // Reached when the back-fill is nearly done, so that the viewer sees models take over.
     `--retrain.minHistory=${(backfillDays - 1) * stepsPerDay}`,
-    // Less than by default, so that nobody waits long; but 36 steps, below which scores are mostly chance.
+    // Shorter than the defaults, but not below 36 steps: scores over fewer are mostly chance.
     `--retrain.evidenceSteps=${3 * horizon}`,
     `--retrain.rollingSteps=${3 * horizon}`,
     `--retrain.probationSteps=${3 * horizon}`,
     `--retrain.tailSteps=${2 * horizon}`,
-    // The sensor that changes has then shown enough of what it is now: sooner it would be learnt by half.
+    // Long enough for the worn sensor to produce the data that its new model needs.
     `--retrain.cooldownSteps=${12 * horizon}`,
   ];
 }

@@ -7,23 +7,28 @@ import { decodeForecast } from "../../log/codec/forecast-codec.ts";
 import { encodeAsAvro } from "../../log/codec/observation-encoders.ts";
 import type { ModelEventRecord } from "../../log/codec/schemas.generated.ts";
 import type { StoredRecord } from "../../log/log.ts";
-import { createMemoryLog, type MemoryLog } from "../../log/memory-log.ts";
+import { EmbeddedWorkers } from "../../replay/embedded-workers.ts";
 import { systemClock } from "../../runtime/clock.ts";
 import { loadConfig } from "../../runtime/config/load.ts";
 import type { AppConfig } from "../../runtime/config/schema.ts";
 import { createMetrics } from "../../runtime/metrics.ts";
-import { Worker } from "../../worker.ts";
+import type { Worker } from "../../service/worker.ts";
 import { Fleet } from "../simulated/fleet.ts";
 import { stepsPerDay, wornPump } from "../simulated/sensor-kinds.ts";
 import { productVersion } from "../version.ts";
-import { isSettled, type Outcome, type Sent } from "./closing.ts";
-import type { Tone } from "./decision-text.ts";
-import { ForecastBoard } from "./forecast-board.ts";
-import { forecastRoutes } from "./forecast-routes.ts";
-import { Newsroom } from "./newsroom.ts";
+import { ForecastBoard, forecastRoutes } from "./forecast-board.ts";
+import { NewsFeed, type Tone } from "./news.ts";
 import { backfillDays, demoHost, demoSettings, stepMs } from "./settings.ts";
-import { Story } from "./story.ts";
-import { createTally, newsLogger, type Tally, tallied } from "./tally.ts";
+import {
+  createTally,
+  type DemoResult,
+  isSettled,
+  newsLogger,
+  type Sent,
+  type Tally,
+  tallied,
+} from "./summary.ts";
+import { WearScenario } from "./wear-scenario.ts";
 
 const inputTopic = "sensors";
 const partitions = 4;
@@ -31,7 +36,7 @@ const partitions = 4;
 const portionReadings = 4_000;
 /** Time for the last forecasts to come back once the sensors are silent. */
 const settleMs = 3_000;
-/** The sensor that the story is about. */
+/** The sensor that the scenario is about. */
 const heroIndex = 0;
 
 const eventCodec = avroCodec("ModelEvent");
@@ -40,14 +45,17 @@ const modelCodec = avroCodec("ModelRecord");
 export class Simulation {
   readonly board: ForecastBoard;
   readonly tally: Tally = createTally();
-  readonly newsroom = new Newsroom();
-  readonly story: Story;
+  readonly news = new NewsFeed();
+  readonly scenario: WearScenario;
   readonly #startedMs = systemClock.nowMs();
   readonly #firstReadingMs = stepMs * (Math.floor(this.#startedMs / stepMs) - backfillDays * stepsPerDay);
   readonly #config: AppConfig;
   readonly #fleet: Fleet;
   // Small topics: the demo may run for days, and a back-fill waits for its readers.
-  readonly #log: MemoryLog = createMemoryLog({ clock: systemClock, retainRecords: 20_000 });
+  readonly #workers = new EmbeddedWorkers({
+    ...{ clock: systemClock, random: Math.random, retainRecords: 20_000 },
+    topics: [{ topic: inputTopic, partitions, compacted: false }],
+  });
   readonly #sent: Sent = { observations: 0, malformed: 0 };
   readonly #worker: Worker;
   #deadLetters = 0;
@@ -57,18 +65,13 @@ export class Simulation {
     this.#config = loadConfig({ argv: demoSettings(port), env: {} });
     this.#fleet = new Fleet({
       ...{ count: series, stepMs, startMs: this.#firstReadingMs, topic: inputTopic, partitions },
-      ...{ encode: encodeAsAvro, talksNonsense: true },
+      ...{ encode: encodeAsAvro, sendsMalformed: true },
     });
     this.board = new ForecastBoard(this.#fleet.sensors);
     const { driftRatio } = this.#config.series;
-    this.story = new Story(this.#fleet.sensors[heroIndex].seriesId, driftRatio);
-    this.#worker = new Worker({
+    this.scenario = new WearScenario(this.#fleet.sensors[heroIndex].seriesId, driftRatio);
+    this.#worker = this.#workers.start({
       config: this.#config,
-      openLog: async () => {
-        await this.#log.createTopics([{ topic: inputTopic, partitions, compacted: false }]);
-        return this.#log;
-      },
-      clock: systemClock,
       logger: newsLogger((text) => this.tell(text, "bad")),
       metrics: tallied(createMetrics(productVersion()), this.tally),
       routes: forecastRoutes(this.board),
@@ -84,14 +87,14 @@ export class Simulation {
     return isReady && !this.#isBackfilled ? "reading history" : reason;
   }
 
-  outcome(): Outcome {
-    const { board, tally, newsroom, story } = this;
+  outcome(): DemoResult {
+    const { board, tally, news, scenario } = this;
     const seconds = this.#secondsAt(systemClock.nowMs());
-    return { seconds, sent: this.#sent, tally, deadLetters: this.#deadLetters, board, newsroom, story };
+    return { seconds, sent: this.#sent, tally, deadLetters: this.#deadLetters, board, news, scenario };
   }
 
   tell(text: string, tone: Tone): void {
-    this.newsroom.tell({ seconds: this.#secondsAt(systemClock.nowMs()), text, tone });
+    this.news.add({ seconds: this.#secondsAt(systemClock.nowMs()), text, tone });
   }
 
   /** Waits until the worker is ready. */
@@ -112,8 +115,8 @@ export class Simulation {
         if (value !== null) this.#hear(eventCodec.decode(value));
       }),
       this.#follow(models, ({ key, value }) => {
-        if (value !== null && key?.toString() === this.story.seriesId)
-          this.story.meet(modelCodec.decode(value).validation.mase);
+        if (value !== null && key?.toString() === this.scenario.seriesId)
+          this.scenario.receiveModel(modelCodec.decode(value).validation.mase);
       }),
     ]);
   }
@@ -132,9 +135,9 @@ export class Simulation {
   /** Sends what the sensors have measured by now. */
   async send(): Promise<void> {
     const nowMs = systemClock.nowMs();
-    if (this.story.isDue) {
+    if (this.scenario.isDue) {
       this.#fleet.change(heroIndex, wornPump);
-      this.tell(this.story.begin(this.#secondsAt(nowMs)).text, "bad");
+      this.tell(this.scenario.begin(this.#secondsAt(nowMs)).text, "bad");
     }
     await this.#send(nowMs, nowMs);
   }
@@ -142,8 +145,7 @@ export class Simulation {
   /** Lets the worker settle what it was sent, then stops it. */
   async stop(): Promise<void> {
     await this.#settle(AbortSignal.timeout(settleMs));
-    this.#worker.stop("the demo is over");
-    await this.#worker.done;
+    await this.#workers.close("the demo is over");
   }
 
   #secondsAt(ms: number): number {
@@ -152,10 +154,10 @@ export class Simulation {
 
   #hear(event: ModelEventRecord): void {
     const seconds = this.#secondsAt(event.time);
-    this.newsroom.hear(event, seconds);
-    const chapter = this.story.hear(event, seconds);
-    // The chapters before are told by the decisions themselves.
-    if (chapter?.kind === "recovered") this.newsroom.tell({ ...chapter, tone: "good" });
+    this.news.receive(event, seconds);
+    const step = this.scenario.receive(event, seconds);
+    // The decisions themselves report the steps before.
+    if (step?.kind === "recovered") this.news.add({ ...step, tone: "good" });
   }
 
   async #send(untilMs: number, sentMs: number | null): Promise<void> {
@@ -168,7 +170,7 @@ export class Simulation {
         this.board.expect(reading, sentMs);
       }
     }
-    await this.#log.append(transmissions.map(({ record }) => record));
+    await this.#workers.log.append(transmissions.map(({ record }) => record));
   }
 
   /** Resolves once all that was sent has been counted and read back, or the signal fires. */
@@ -177,8 +179,8 @@ export class Simulation {
   }
 
   async #follow(topic: string, read: (record: StoredRecord) => void): Promise<void> {
-    // The log is closed by the worker, and ends the reading.
+    // The log is closed after the worker, which ends the reading.
     const never = new AbortController().signal;
-    for await (const { records } of this.#log.follow(topic, "earliest", never)) records.forEach(read);
+    for await (const { records } of this.#workers.log.follow(topic, "earliest", never)) records.forEach(read);
   }
 }

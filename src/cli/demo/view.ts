@@ -1,13 +1,21 @@
-// The demo as a screen that is redrawn in place: what happens on the whole, then a few series, each with its
-// chart. Pure: the same model and size give the same lines.
+// Draws the demo as lines of text: a screen with totals and a few series with charts, or plain lines for a file or a
+// pipe, which contain no control characters. Pure: the same model and size give the same lines.
 
-import type { Tone } from "./decision-text.ts";
+import { drawChart } from "./chart.ts";
 import type { Coverage, Latency, SeriesView } from "./forecast-board.ts";
-import type { NewsItem } from "./newsroom.ts";
-import { type Ink, type Line, paint, type Span, widthOf } from "./paint.ts";
+import type { NewsItem, Tone } from "./news.ts";
+import {
+  clockText,
+  count,
+  coverageText,
+  maseText,
+  milliseconds,
+  nextText,
+  nowText,
+  percent,
+} from "./number-text.ts";
 import { stepMs } from "./settings.ts";
-import { drawChart } from "./sparkline.ts";
-import { clockText, count, heldText, maseText, milliseconds, nextText, nowText, percent } from "./wording.ts";
+import { type Ink, type Line, paint, type Span, widthOf } from "./styled-text.ts";
 
 export interface DemoModel {
   readonly state: string;
@@ -15,7 +23,7 @@ export interface DemoModel {
   readonly elapsedSeconds: number;
   readonly observationsPerSecond: number;
   readonly forecastsPerSecond: number;
-  /** From an observation's arrival in the log to its forecast in a subscriber's hands; null before the first. */
+  /** From sending an observation to receiving its forecast; null before the first. */
   readonly latency: Latency | null;
   readonly deadLetters: number;
   readonly coverage: Coverage;
@@ -23,9 +31,9 @@ export interface DemoModel {
   readonly address: string;
   /** Series that are forecast by a model. */
   readonly modelled: number;
-  /** Those whose model is known to be stale. */
+  /** Series whose model is stale. */
   readonly stale: ReadonlySet<string>;
-  /** Where the story of the one sensor stands; null before it has begun. */
+  /** The present step of the scenario; null before it starts. */
   readonly headline: string | null;
   /** Oldest first. */
   readonly news: readonly NewsItem[];
@@ -37,7 +45,7 @@ export interface ScreenSize {
   readonly rows: number;
 }
 
-/** Rows of the screen that are neither series nor news. */
+/** Rows for neither series nor news. */
 const frameRows = 9;
 const wantedSeries = 8;
 const fewestNews = 3;
@@ -46,7 +54,6 @@ const stepsPerSecond = 1000 / stepMs;
 const nowWidth = 20;
 const scoreWidth = 7;
 
-/** How a screen of some size is divided. */
 interface Layout {
   readonly nameWidth: number;
   readonly historyWidth: number;
@@ -116,7 +123,6 @@ function figure(value: string, label: string): readonly Span[] {
   return [{ text: ` ${value}` }, { text: ` ${label} `, ink: "faint" }];
 }
 
-/** Two lines, as every series has two. */
 function headings({ nameWidth, historyWidth }: Layout, horizon: number): readonly Line[] {
   return [
     [
@@ -131,7 +137,7 @@ function headings({ nameWidth, historyWidth }: Layout, horizon: number): readonl
       { text: "┊", ink: "faint" },
       { text: fit("forecast", horizon), ink: "forecast" },
       { text: fit("  next (80 %)", nowWidth), ink: "faint" },
-      score("held", "faint"),
+      score("cover", "faint"),
     ],
   ];
 }
@@ -144,17 +150,17 @@ function seriesBlock(
 ): readonly Line[] {
   const { nameWidth, historyWidth, chartRows, blankRows } = layout;
   const style = { rows: chartRows, columns: historyWidth, ahead: horizon, isColoured };
-  const before = [name(view.seriesId, nameWidth), byWhom(view, stale.has(view.seriesId), nameWidth)];
+  const before = [name(view.seriesId, nameWidth), methodOf(view, stale.has(view.seriesId), nameWidth)];
   const after: readonly Line[] = [
     [...padded([{ text: `  ${nowText(view)} ` }, verdict(view.isInside)], nowWidth), score(maseText(view))],
-    [...padded([{ text: `  ${nextText(view)}`, ink: "forecast" }], nowWidth), score(heldText(view))],
+    [...padded([{ text: `  ${nextText(view)}`, ink: "forecast" }], nowWidth), score(coverageText(view))],
   ];
   const chart = drawChart(view.history, view.outlook, style);
   const lines = chart.map((row, i) => [before[i] ?? name("", nameWidth), ...row, ...(after[i] ?? [])]);
   return [...lines, ...Array.from({ length: blankRows }, () => [])];
 }
 
-function byWhom({ method, tier }: SeriesView, isStale: boolean, width: number): Span {
+function methodOf({ method, tier }: SeriesView, isStale: boolean, width: number): Span {
   if (isStale) return name(`${method} stale`, width, "bad");
   const inFull = `${method} (${tier})`;
   return name(
@@ -189,10 +195,10 @@ function padded(line: Line, width: number): Line {
 
 const inkByTone: Readonly<Record<Tone, Ink>> = { good: "good", bad: "bad", plain: "faint" };
 
-/** Columns before a line of news: its time. */
+/** Columns for the time of a news line. */
 const newsIndent = 8;
 
-/** The story of the one sensor stays in sight, whatever else happens. */
+/** The headline stays on the screen while news scrolls by. */
 function newsLines({ headline, news }: DemoModel, rows: number, width: number): readonly Line[] {
   const latest = news.slice(-rows);
   return [
@@ -219,8 +225,46 @@ function footer({ address }: DemoModel, width: number): Line {
   return justify(pages, [{ text: "Ctrl-C stops ", ink: "faint" }], width);
 }
 
-/** One line with its two parts at either end; the right one gives way when there is no room. */
+/** Puts the two parts at either end of a line; drops the right part when there is no room. */
 function justify(start: Line, end: Line, width: number): Line {
   const room = width - widthOf(start) - widthOf(end);
   return room < 1 ? start : [...start, { text: " ".repeat(room) }, ...end];
+}
+
+/** Steps of history in a plain line. */
+export const plainSteps = 24;
+
+/** A summary and one line per series. */
+export function plainLines(model: DemoModel): readonly string[] {
+  const { latency, coverage } = model;
+  const summary = [
+    `${model.elapsedSeconds} s ${model.state}`,
+    `${count(model.observationsPerSecond)} observations/s`,
+    `${count(model.forecastsPerSecond)} forecasts/s`,
+    latency === null
+      ? "latency –"
+      : `latency p50 ${milliseconds(latency.p50Ms)} p99 ${milliseconds(latency.p99Ms)}`,
+    `80 % interval covers ${percent(coverage.inside, coverage.scored)} of ${count(coverage.scored)}`,
+    `${count(model.deadLetters)} dead letters`,
+    `${count(model.modelled)} of ${count(model.seriesCount)} series forecast by a model`,
+  ].join(" | ");
+  return [summary, ...model.series.map((view) => plainSeries(view, model))];
+}
+
+export function newsLine({ seconds, text }: NewsItem): string {
+  return `${clockText(seconds)}  ${text}`;
+}
+
+function plainSeries(view: SeriesView, { horizon, stale }: DemoModel): string {
+  const [chart] = drawChart(view.history, view.outlook, {
+    rows: 1,
+    columns: plainSteps,
+    ahead: horizon,
+    isColoured: false,
+  });
+  const verdictText = view.isInside === null ? "" : view.isInside ? ", inside" : ", outside";
+  const method = `${view.method}${stale.has(view.seriesId) ? ", which is stale" : ""}`;
+  const scoresText = view.scores === null ? "" : `; MASE ${maseText(view)}, coverage ${coverageText(view)}`;
+  const facts = `now ${nowText(view)}${verdictText}; next ${nextText(view)} by ${method}${scoresText}`;
+  return `  ${view.seriesId.padEnd(18)} ${paint(chart, 200, false)}  ${facts}`;
 }

@@ -1,13 +1,13 @@
-// A fleet of simulated sensors that behave as sensors do: mostly in time, now and then silent, late, repeating
-// themselves or talking nonsense. What they send is a function of their number, the start and when one is worn out;
-// how it is written is not decided here.
+// A fleet of simulated sensors that behave like real ones: mostly on time, now and then silent, late, repeated or
+// malformed. The readings depend only on the number of sensors, the start and the changes of kind. The caller chooses the
+// encoding.
 
 import type { Outgoing } from "../../domain.ts";
 import type { EncodeObservation } from "../../log/codec/observation-encoders.ts";
 import { createRandom, type Random } from "../../runtime/random.ts";
 import { type SensorKind, sensorKinds, stepsPerDay } from "./sensor-kinds.ts";
 
-/** Sensors take turns within a step: a topic, and a view, never stand still for long. */
+/** Sensors report in turns within a step, so that records arrive evenly. */
 const turnsPerStep = 5;
 const turnsPerMalformed = 47;
 
@@ -23,7 +23,7 @@ export interface Reading {
   readonly value: number;
 }
 
-/** One record on its way to the topic; the reading is null when the record is malformed on purpose. */
+/** One record for the topic; the reading is null when the record is malformed on purpose. */
 export interface Transmission {
   readonly record: Outgoing;
   readonly reading: Reading | null;
@@ -42,8 +42,8 @@ export interface FleetOptions {
   readonly topic: string;
   readonly partitions: number;
   readonly encode: EncodeObservation;
-  /** Whether a record that cannot be read is among them now and then. */
-  readonly talksNonsense: boolean;
+  /** Whether to send a malformed record now and then. */
+  readonly sendsMalformed: boolean;
 }
 
 export class Fleet {
@@ -55,13 +55,13 @@ export class Fleet {
 
   constructor(options: FleetOptions) {
     this.#options = options;
-    // Counted from the epoch, a fleet that is started again goes on where in its day it was.
+    // Counted from the epoch, so that a restarted fleet continues at the same hour of its day.
     const firstStep = Math.round(options.startMs / options.stepMs);
     this.#sensors = Array.from({ length: options.count }, (_, i) => new SimulatedSensor(i, firstStep));
     this.sensors = this.#sensors;
   }
 
-  /** All that is sent until the time given and has not been asked for yet. No reading lies ahead of it. */
+  /** The records sent since the last call, up to `nowMs`. No reading is ahead of it. */
   advanceTo(nowMs: number): readonly Transmission[] {
     const sent: Transmission[] = [];
     const { startMs, stepMs } = this.#options;
@@ -70,7 +70,7 @@ export class Fleet {
     return sent;
   }
 
-  /** From its next measurement on the sensor measures something of another kind. */
+  /** From its next reading on, the sensor is of another kind. */
   change(index: number, kind: SensorKind): void {
     this.#sensors[index].kind = kind;
   }
@@ -84,21 +84,21 @@ export class Fleet {
         sent.push({ record: this.#recordOf(i, this.#options.encode(reading)), reading });
       }
     }
-    const isNonsenseDue = turn % turnsPerMalformed === turnsPerMalformed - 1;
-    if (isNonsenseDue && this.#options.talksNonsense) sent.push(this.#talkNonsense(step));
+    const isMalformedDue = turn % turnsPerMalformed === turnsPerMalformed - 1;
+    if (isMalformedDue && this.#options.sendsMalformed) sent.push(this.#sendMalformed(step));
   }
 
-  #talkNonsense(step: number): Transmission {
+  #sendMalformed(step: number): Transmission {
     const { encode } = this.#options;
     const index = this.#malformed % this.#sensors.length;
     const good = { seriesId: this.#sensors[index].seriesId, timeMs: this.#timeOf(step), value: 1 };
-    const nonsense = [
+    const values = [
       Buffer.from("sensor rebooting"),
       encode({ ...good, value: Number.NaN }),
       encode({ ...good, timeMs: good.timeMs + 24 * 3_600_000 }),
       encode({ ...good, seriesId: "" }),
     ];
-    const value = nonsense[this.#malformed++ % nonsense.length];
+    const value = values[this.#malformed++ % values.length];
     return { record: this.#recordOf(index, value), reading: null };
   }
 
@@ -136,7 +136,7 @@ class SimulatedSensor implements Sensor {
     this.#gain = 0.85 + 0.3 * this.#random.uniform();
   }
 
-  /** What is sent at this step: usually its own measurement, perhaps none, one twice, or an old one as well. */
+  /** The readings sent at this step: usually its own, sometimes none, a repeated one, or a late one as well. */
   measure(step: number): readonly Measurement[] {
     const measurement = { step, value: this.#measureValue(step) };
     const sent: Measurement[] = [];

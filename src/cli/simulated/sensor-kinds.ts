@@ -1,13 +1,13 @@
-// What the simulated sensors measure. Their day has 24 steps, so a step is called an hour here.
+// The kinds of simulated sensors. A simulated day has 24 steps, so a step is called an hour here.
 
 export const stepsPerDay = 24;
 
 export interface SensorKind {
   readonly name: string;
   readonly unit: string;
-  /** Hours after which it repeats itself; a day unless said otherwise. */
+  /** Period in hours; a day by default. */
   readonly cycle?: number;
-  /** The value at an hour of that cycle; `noise` wanders around 0 with a spread of about 1. */
+  /** The value at an hour of the cycle; `noise` has mean 0 and standard deviation 1. */
   readonly valueAt: (hour: number, noise: number) => number;
 }
 
@@ -55,7 +55,7 @@ export const sensorKinds: readonly SensorKind[] = [
   },
 ];
 
-/** What a pump becomes when it wears out: it swings wider and slower, in no step with the day. */
+/** A worn-out pump: wider and slower swings, out of step with the day. */
 export const wornPump: SensorKind = {
   name: "pump-vibration",
   unit: "mm/s",
@@ -71,7 +71,7 @@ function peak(hour: number, at: number, width: number): number {
   return Math.exp(-0.5 * ((hour - at) / width) ** 2);
 }
 
-/** 1 between the two hours, 0 outside, an hour to rise and to fall. */
+/** 1 between the two hours, 0 outside, with an hour of transition. */
 function during(hour: number, from: number, to: number): number {
   return 1 / (1 + Math.exp(-2.5 * (hour - from))) / (1 + Math.exp(2.5 * (hour - to)));
 }

@@ -1,23 +1,34 @@
-// The formats a setting can have. A format says in words what it allows, reads text (environment variables
-// and flags are always text) and finds the flaws of a value. It never guesses: "12abc" is no number and
-// "yes" is no boolean. For other tools it also describes itself as a JSON Schema.
+// The formats of settings. A format describes what it allows, reads text (environment variables and flags are always
+// text) and checks a value. It never guesses: "12abc" is no number and "yes" is no boolean. It also describes itself as a
+// JSON Schema for other tools.
+
 import { parse as parseYaml } from "yaml";
 import { cronProblem } from "../cron.ts";
 import { type Flaw, refusal, unknownKey } from "./problems.ts";
 
-/** A JSON Schema, for tools that check a value without running our code. */
+/** For tools that check a value without running our code. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
 export interface Format<T> {
-  /** Part of every message about the setting, and of the reference page. */
+  /** Part of every message about the setting, and of docs/configuration.md. */
   readonly allowed: string;
-  /** The same for a machine, of the value as read. It may let pass what `flaws` refuses, never the reverse. */
+  /** Describes the value as read. It may accept what `flaws` refuses, never the reverse. */
   readonly schema: JsonSchema;
-  /** Brings what a source gave into shape. What it cannot read it returns as it is, for `flaws` to refuse. */
+  /** Converts what a source gave. Returns what it cannot convert unchanged, for `flaws` to refuse. */
   read(given: unknown): unknown;
   flaws(value: unknown): readonly Flaw[];
   /** Never set: it carries T to the compiler. */
   readonly type?: T;
+}
+
+export interface Setting<T> {
+  readonly doc: string;
+  readonly format: Format<T>;
+  readonly default: T;
+}
+
+export function setting<T>(doc: string, format: Format<T>, fallback: NoInfer<T>): Setting<T> {
+  return { doc, format, default: fallback };
 }
 
 type Formats<T> = { readonly [K in keyof T]-?: Format<Required<T>[K]> };
@@ -51,7 +62,7 @@ export function integer(min: number, max: number): Format<number> {
   );
 }
 
-/** An integer in a range, or one value outside it that has a meaning of its own. */
+/** An integer in a range, or one special value outside it. */
 export function integerOr(special: number, min: number, max: number): Format<number> {
   return scalar(
     `${special} or integer from ${min} to ${max}`,
@@ -90,10 +101,16 @@ export const url = text(
   /^(https?:\/\/[^\s/@?#]+(\/[^\s@?#]*)?)?$/,
 );
 
-/** Only the shape; whether the worker can keep a grid of that step is decided where the grid is built. */
+/** Checks only the syntax; whether a grid of that step is possible is decided where the grid is built. */
 export const interval = text(
   "auto, or an ISO 8601 duration such as PT5M, PT1H, P1D or P1M",
   /^(auto|P(?=.*[1-9])(\d+Y)?(\d+M)?(\d+W)?(\d+D)?(T(?=\d)(\d+H)?(\d+M)?(\d+(\.\d+)?S)?)?)$/,
+);
+
+/** Fixed lengths only: a month has no fixed length. */
+export const silence = text(
+  "never, or an ISO 8601 duration of weeks, days, hours and minutes such as P30D or PT12H",
+  /^(never|P(?=.*[1-9])(\d{1,4}W)?(\d{1,5}D)?(T(?=\d)(\d{1,6}H)?(\d{1,7}M)?)?)$/,
 );
 
 const hostAndPortPattern = /^(?:[\w.-]+|\[[\da-fA-F:.]+\]):(\d{1,5})$/;
@@ -114,7 +131,7 @@ const level = scalar<number>(
 
 export const brokers = listOf("comma-separated list of host:port", hostAndPort);
 
-const levels = listOf("comma-separated list of strictly rising numbers between 0 and 1", level);
+const levels = listOf("comma-separated list of strictly increasing numbers between 0 and 1", level);
 
 export const quantileLevels: Format<readonly number[]> = {
   ...levels,
@@ -124,7 +141,7 @@ export const quantileLevels: Format<readonly number[]> = {
   },
 };
 
-/** A list with at least `minLength` items; as text, comma-separated or in YAML or JSON notation. */
+/** A list of at least `minLength` items. As text it is comma-separated, YAML or JSON. */
 export function listOf<T>(allowed: string, item: Format<T>, minLength = 1): Format<readonly T[]> {
   return {
     allowed,
@@ -144,7 +161,7 @@ export function listOf<T>(allowed: string, item: Format<T>, minLength = 1): Form
   };
 }
 
-/** An object with one key that must be there; the others fall back to `defaults`, or stay away. */
+/** An object with one required key; the other keys have `defaults` or are optional. */
 export function record<T extends object>(
   allowed: string,
   formats: Formats<T>,
@@ -202,10 +219,7 @@ function scalar<T>(
   };
 }
 
-/**
- * The pattern for regular expressions of any make, not all of which know lookahead. That only narrows what a
- * pattern accepts, so it is left out.
- */
+/** Not every regular expression engine knows lookahead. It only narrows what a pattern accepts, so it is left out. */
 function portablePattern({ source }: RegExp): string {
   return source.replace(/\(\?[=!][^()]*\)/g, "");
 }
@@ -233,6 +247,6 @@ function readList(text: string): unknown {
   try {
     return parseYaml(text);
   } catch {
-    return text; // `flaws` refuses it and says what a list looks like
+    return text; // `flaws` refuses it.
   }
 }

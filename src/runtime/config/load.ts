@@ -1,6 +1,8 @@
-// Loads the configuration: gathers the values, checks each, checks them together, reads the secret files.
-// Pure but for reading files. All problems are found before the first is reported.
+// Loads the configuration: gathers the values, checks each, checks them together, and reads the secret files. Reports all
+// problems at once. Also prints the effective configuration. Has no side effect besides reading files.
+
 import { readFileSync } from "node:fs";
+import { Document, isMap, isSeq, type Node } from "yaml";
 import { isPlainObject } from "./formats.ts";
 import { configInvalid, type Problem, refusal } from "./problems.ts";
 import { findBrokenRules } from "./rules.ts";
@@ -11,12 +13,12 @@ import { type ConfigInput, gatherValues, messageOf, problemAt } from "./sources.
 
 export interface LoadedConfig {
   readonly config: AppConfig;
-  /** The values before secrets were read: what may be printed. */
+  /** The values with paths in place of secrets: safe to print. */
   readonly given: GivenConfig;
   readonly sourceOf: (key: string) => string;
 }
 
-/** The environment of this process, for `ConfigInput.env`. Nothing else in the project reads it. */
+/** The environment of this process. No other file reads it. */
 export function processEnvironment(): ConfigInput["env"] {
   return process.env;
 }
@@ -63,12 +65,12 @@ export function loadWithSources(input: ConfigInput): LoadedConfig {
 function formatOf(key: string) {
   const setting = settings.get(key);
   if (setting === undefined) {
-    throw new Error(`no setting ${key}: a source let an unknown key pass`);
+    throw new Error(`no setting ${key}: a source did not refuse an unknown key`);
   }
   return setting.format;
 }
 
-/** Puts in place of every `xFile` the contents of that file as `x`, or null where no file is named. */
+/** Replaces every `xFile` by `x`, the contents of that file; null where no file is named. */
 function readSecrets(
   given: GivenConfig,
   readFile: (path: string) => string,
@@ -92,9 +94,9 @@ function readSecrets(
   return { config: convert("", given) as AppConfig, problems };
 }
 
-/** The secret, or in words why there is none. */
+/** The secret, or the reason why it cannot be read. */
 function readSecret(path: string, readFile: (path: string) => string): Secret | string {
-  // Someone may have put the password itself where its file belongs; only what looks like a path is repeated.
+  // The value may be the password itself, given by mistake. Only what looks like a path is repeated.
   const shown = /[\\/]/.test(path) ? path : mask;
   try {
     const read = () => readFile(path).trim();
@@ -110,4 +112,29 @@ function deepFreeze<T>(value: T): T {
     Object.freeze(value);
   }
   return value;
+}
+
+/** YAML with the source of each value in a comment. It can be loaded again. Secrets appear as paths. */
+export function printConfig({ given, sourceOf }: LoadedConfig): string {
+  const document = new Document(given);
+  for (const key of settings.keys()) {
+    const path = key.split(".");
+    const node = document.getIn(path, true) as Node;
+    const isSecret = isSecretFile(key) && document.getIn(path) !== "";
+    annotate(node, ` ${sourceOf(key)}${isSecret ? `, contents ${mask}` : ""}`);
+  }
+  return document.toString({ lineWidth: 0 });
+}
+
+/** Puts the comment after a value on one line, or above a list of objects. */
+function annotate(node: Node, comment: string): void {
+  if (isSeq(node) && node.items.some(isMap)) {
+    for (const item of node.items.filter(isMap)) item.flow = true;
+    node.commentBefore = comment;
+    return;
+  }
+  if (isSeq(node)) {
+    node.flow = true;
+  }
+  node.comment = comment;
 }

@@ -1,10 +1,11 @@
-// What can be wrong with a configuration, and the one wording all findings share:
-//   key: what was given (where it came from), what to do instead
+// Problems of a configuration, and the wording that all messages share:
+//   key: what was given (its source), what to do instead
+
 import { ForecastnetError } from "../errors.ts";
 
-/** What is wrong with a value, apart from where the value came from. */
+/** What is wrong with a value, without its source. */
 export interface Flaw {
-  /** Where inside the value: "" for the whole, "[1].topic" for a part. */
+  /** The part of the value: "" for the whole, "[1].topic" for a part. */
   readonly path: string;
   readonly what: string;
   readonly advice: string;
@@ -22,12 +23,12 @@ export function refusal(path: string, value: unknown, allowed: string): Flaw {
   return { path, what: `${show(value)} given`, advice: `allowed: ${allowed}` };
 }
 
-/** The value is left out on purpose: behind an unknown key may stand a secret put in the wrong place. */
+/** Omits the value: an unknown key may hold a misplaced secret. */
 export function unknownKey(path: string, name: string, known: Iterable<string>): Flaw {
   return { path, what: "unknown key", advice: adviceFor(name, [...known]) };
 }
 
-export function describeProblem(problem: Problem): string {
+function describeProblem(problem: Problem): string {
   return `${problem.key}: ${problem.what} (${problem.source}), ${problem.advice}`;
 }
 
@@ -50,7 +51,7 @@ function adviceFor(name: string, known: readonly string[]): string {
     return `put the secret into a file and name that file in ${asFile}`;
   }
   const nearest = nearestName(name, known);
-  return nearest === null ? "remove it or see docs/configuration.md" : `did you mean ${nearest}?`;
+  return nearest === null ? "remove it, or see docs/configuration.md" : `did you mean ${nearest}?`;
 }
 
 function nearestName(name: string, known: readonly string[]): string | null {
@@ -59,7 +60,7 @@ function nearestName(name: string, known: readonly string[]): string | null {
     return inGroup;
   }
   let nearest: string | null = null;
-  // More than a third of the letters wrong reads as another word rather than as a slip.
+  // With more than a third of the letters wrong it is another word, not a typing error.
   let smallest = Math.max(2, Math.floor(name.length / 3)) + 1;
   for (const candidate of known) {
     const distance = editDistance(name.toLowerCase(), candidate.toLowerCase());
@@ -71,7 +72,7 @@ function nearestName(name: string, known: readonly string[]): string | null {
   return nearest;
 }
 
-/** Levenshtein distance: the fewest insertions, deletions and replacements that turn one text into the other. */
+/** Levenshtein distance. */
 function editDistance(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, column) => column);
   for (let i = 1; i <= from.length; i++) {

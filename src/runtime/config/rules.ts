@@ -1,13 +1,14 @@
-// The rules that tie settings together. Each names the setting to change first, then the others it looks at;
-// a rule is silent while one of them is wrong by itself.
+// The rules between settings. Each rule names the setting to change first, then the others it depends on. A rule is not
+// applied while one of its settings is invalid by itself.
 
+import { passwordMechanisms } from "./login-schema.ts";
 import type { GivenConfig, SeriesOverride } from "./schema.ts";
 import { minimumHistory, resolveSettings } from "./series-rules.ts";
 
 export interface BrokenRule {
   /** The settings involved; the first is the one to change. */
   readonly keys: readonly string[];
-  /** Narrows the key down to an item of a list, in words the reader can find it by. */
+  /** The item of a list that the rule is about, described so that the reader finds it. */
   readonly within?: string;
   readonly given: unknown;
   readonly allowed: string;
@@ -15,7 +16,7 @@ export interface BrokenRule {
 
 export function findBrokenRules(config: GivenConfig): readonly BrokenRule[] {
   const { kafka, registry, output, topics } = config;
-  const { sasl, ssl } = kafka;
+  const { ssl } = kafka;
   const usesRegistry = [output, ...topics.inputs].some(({ format }) => format === "confluent");
   const broken: BrokenRule[] = [];
   const demand = (holds: boolean, keys: readonly string[], given: unknown, allowed: string) => {
@@ -26,7 +27,7 @@ export function findBrokenRules(config: GivenConfig): readonly BrokenRule[] {
     !usesRegistry || registry.url !== "",
     ["registry.url", "output.format", "topics.inputs"],
     registry.url,
-    "the registry's address, since a topic has the format confluent",
+    "the URL of the registry, because a topic has the format confluent",
   );
   demand(
     registry.url !== "" || registry.username === "",
@@ -38,14 +39,15 @@ export function findBrokenRules(config: GivenConfig): readonly BrokenRule[] {
     (registry.username === "") === (registry.passwordFile === ""),
     ["registry.passwordFile", "registry.username"],
     registry.passwordFile,
-    "given together with registry.username, or neither",
+    "set together with registry.username, or both empty",
   );
-  const wantsLogin = sasl.mechanism !== "none";
-  const loginNeed = `${wantsLogin ? "not " : ""}empty while kafka.sasl.mechanism is ${sasl.mechanism}`;
-  for (const name of ["username", "passwordFile"] as const) {
-    const keys = [`kafka.sasl.${name}`, "kafka.sasl.mechanism"];
-    demand((sasl[name] !== "") === wantsLogin, keys, sasl[name], loginNeed);
-  }
+  demand(
+    registry.caFile === "" || registry.url.startsWith("https:"),
+    ["registry.caFile", "registry.url"],
+    registry.caFile,
+    "empty while registry.url is not https",
+  );
+  demandLogin(kafka, demand);
   for (const name of ["caFile", "certFile", "keyFile"] as const) {
     const keys = [`kafka.ssl.${name}`, "kafka.ssl.enabled"];
     demand(ssl.enabled || ssl[name] === "", keys, ssl[name], "empty while kafka.ssl.enabled is false");
@@ -54,13 +56,13 @@ export function findBrokenRules(config: GivenConfig): readonly BrokenRule[] {
     (ssl.certFile === "") === (ssl.keyFile === ""),
     ["kafka.ssl.keyFile", "kafka.ssl.certFile"],
     ssl.keyFile,
-    "given together with kafka.ssl.certFile, or neither",
+    "set together with kafka.ssl.certFile, or both empty",
   );
   demand(
     kafka.transactionTimeoutMs >= kafka.sessionTimeoutMs,
     ["kafka.transactionTimeoutMs", "kafka.sessionTimeoutMs"],
     kafka.transactionTimeoutMs,
-    `at least kafka.sessionTimeoutMs (${kafka.sessionTimeoutMs}), or a living owner's transaction is aborted`,
+    `at least kafka.sessionTimeoutMs (${kafka.sessionTimeoutMs}), so that the transaction of a live owner is not aborted`,
   );
   return [...broken, ...findSharedTopics(config), ...findUnfitSeries(config)];
 }
@@ -85,7 +87,7 @@ function findSharedTopics({ topics }: GivenConfig): readonly BrokenRule[] {
             keys: [use.key, earlier.key],
             within: use.within,
             given: use.topic,
-            allowed: `a topic of its own, not that of ${earlier.key}${earlier.within}`,
+            allowed: `a topic other than that of ${earlier.key}${earlier.within}`,
           },
         ];
   });
@@ -99,7 +101,7 @@ function findUnfitSeries({ series }: GivenConfig): readonly BrokenRule[] {
     ...rest,
   }));
   const ofOverrides = overrides.flatMap((override, index) =>
-    // What the defaults get wrong already is said once, above.
+    // Problems of the defaults are reported once, above.
     (changesSize(override) ? findUnfit({ ...base, ...override }) : []).map(({ name, ...rest }) => ({
       keys: ["series.overrides", "series.horizon", "series.season", "series.history", "series.gapMax"],
       within: `[${index}] (match "${override.match}").${name}`,
@@ -118,12 +120,71 @@ function findUnfit(given: Omit<GivenConfig["series"], "overrides">) {
   const least = minimumHistory(horizon, season);
   const unfit: { name: string; given: unknown; allowed: string }[] = [];
   if (history < least) {
-    const meaning = given.history === 0 ? `; 0 stands for ${history}` : "";
+    const meaning = given.history === 0 ? `; 0 means ${history}` : "";
     const why = `four horizons of ${horizon} and two seasons of ${season}`;
     unfit.push({ name: "history", given: given.history, allowed: `at least ${least} (${why})${meaning}` });
   }
   if (gapMax >= history) {
-    unfit.push({ name: "gapMax", given: gapMax, allowed: `less than the history kept (${history})` });
+    unfit.push({ name: "gapMax", given: gapMax, allowed: `less than the stored history (${history})` });
   }
   return unfit;
+}
+
+type Demand = (holds: boolean, keys: readonly string[], given: unknown, allowed: string) => void;
+
+/** What the login mechanism needs, what it would ignore, and what needs encryption. */
+function demandLogin({ sasl, ssl }: GivenConfig["kafka"], demand: Demand): void {
+  const { mechanism, oauth } = sasl;
+  const hasPassword = (passwordMechanisms as readonly string[]).includes(mechanism);
+  const whileSo = `while kafka.sasl.mechanism is ${mechanism}`;
+  for (const name of ["username", "passwordFile"] as const) {
+    const need = `${hasPassword ? "not " : ""}empty ${whileSo}`;
+    demand((sasl[name] !== "") === hasPassword, keysOf(name), sasl[name], need);
+  }
+  const isBearer = mechanism === "oauthbearer";
+  for (const name of ["tokenFile", "tokenUrl", "extensions"] as const) {
+    demand(isBearer || oauth[name].length === 0, keysOf(`oauth.${name}`), oauth[name], `empty ${whileSo}`);
+  }
+  if (isBearer) {
+    demand(
+      (oauth.tokenFile === "") !== (oauth.tokenUrl === ""),
+      ["kafka.sasl.oauth.tokenUrl", "kafka.sasl.oauth.tokenFile", "kafka.sasl.mechanism"],
+      oauth.tokenUrl,
+      "either this key or kafka.sasl.oauth.tokenFile, but not both",
+    );
+  }
+  const asksEndpoint = oauth.tokenUrl !== "";
+  const whileAsking = `while kafka.sasl.oauth.tokenUrl is ${asksEndpoint ? "set" : "empty"}`;
+  for (const name of ["clientId", "clientSecretFile"] as const) {
+    const keys = [`kafka.sasl.oauth.${name}`, "kafka.sasl.oauth.tokenUrl"];
+    demand(
+      (oauth[name] !== "") === asksEndpoint,
+      keys,
+      oauth[name],
+      `${asksEndpoint ? "not " : ""}empty ${whileAsking}`,
+    );
+  }
+  for (const name of ["scope", "parameters", "caFile"] as const) {
+    const keys = [`kafka.sasl.oauth.${name}`, "kafka.sasl.oauth.tokenUrl"];
+    demand(asksEndpoint || oauth[name].length === 0, keys, oauth[name], `empty ${whileAsking}`);
+  }
+  demand(
+    oauth.caFile === "" || !asksEndpoint || oauth.tokenUrl.startsWith("https:"),
+    ["kafka.sasl.oauth.caFile", "kafka.sasl.oauth.tokenUrl"],
+    oauth.caFile,
+    "empty while kafka.sasl.oauth.tokenUrl is not https",
+  );
+  const isAws = mechanism === "aws-msk-iam";
+  demand(isAws || sasl.aws.region === "", keysOf("aws.region"), sasl.aws.region, `empty ${whileSo}`);
+  const encryption = ["kafka.ssl.enabled", "kafka.sasl.mechanism"];
+  demand(
+    !isAws || ssl.enabled,
+    encryption,
+    ssl.enabled,
+    `true ${whileSo}, because MSK accepts it only over TLS`,
+  );
+}
+
+function keysOf(name: string): readonly string[] {
+  return [`kafka.sasl.${name}`, "kafka.sasl.mechanism"];
 }

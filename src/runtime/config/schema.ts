@@ -1,5 +1,6 @@
-// Every setting there is: its meaning, format and default. The environment variable, the flag, the types, the
-// checks and docs/configuration.md all follow from this table, so a new setting is one entry here.
+// Every setting with its meaning, format and default. Environment variables, flags, types, checks and
+// docs/configuration.md are derived from this table, so a new setting is one entry here.
+
 import type { GapPolicy, ModelForm, SeriesSettings } from "../../domain.ts";
 import {
   boolean,
@@ -16,14 +17,16 @@ import {
   optionalText,
   quantileLevels,
   record,
+  type Setting,
+  setting,
+  silence,
   text,
   topicName,
   url,
 } from "./formats.ts";
+import { loginSchema } from "./login-schema.ts";
 import { modelSchema } from "./model-schema.ts";
-import { processSchema } from "./process-schema.ts";
 import type { Secret } from "./secret.ts";
-import { type Setting, setting } from "./setting.ts";
 
 export interface InputTopic {
   readonly topic: string;
@@ -35,7 +38,7 @@ export interface InputTopic {
 }
 
 export interface SeriesOverride extends Partial<SeriesSettings> {
-  /** Glob on the series id: `*` stands for any run of characters, `?` for one. */
+  /** Glob for series ids: `*` stands for any characters, `?` for one. */
   readonly match: string;
 }
 
@@ -62,11 +65,11 @@ export const inputTopicDefaults = {
 } as const satisfies Omit<InputTopic, "topic">;
 
 export const inputTopicDocs: Readonly<Record<keyof InputTopic, string>> = {
-  topic: "Name of the topic. Must be given.",
-  format: "How its records are written; confluent is Avro framed with a schema id of the registry.",
+  topic: "Name of the topic. Required.",
+  format: "Format of the records; confluent is Avro framed with a schema id of the registry.",
   seriesField: "Field with the series id; dots lead into nested records.",
   timeField: "Field with the event time.",
-  valueField: "Field with the value: a number, or a list of one number per channel.",
+  valueField: "Field with the value: a number, or a list with one number per channel.",
   timeUnit: "Unit of the event time since the epoch; iso is ISO 8601 text.",
 };
 
@@ -80,9 +83,11 @@ const seriesFormats = {
   gapMax: integer(0, 10_000),
   offsetMs: integer(-366 * 24 * 3_600_000, 366 * 24 * 3_600_000),
   cohort: optionalText,
+  family: text("name of a model family", /^[a-z0-9]+(-[a-z0-9]+)*$/),
   form,
   driftRatio: number(1, 1000),
   driftBound: number(0, 1_000_000),
+  forgetAfter: silence,
 };
 
 const inputTopics = listOf(
@@ -97,52 +102,76 @@ const overrides = listOf(
 );
 
 export const schema = {
-  group: setting("Consumer group; workers that share it share the work.", freeText, "forecastnet"),
+  group: setting(
+    "Consumer group. Workers with the same group share the partitions.",
+    freeText,
+    "forecastnet",
+  ),
   kafka: {
-    brokers: setting("Brokers to find the cluster by.", brokers, ["127.0.0.1:9092"]),
-    clientId: setting("Name of this client in the broker's logs and quotas.", freeText, "forecastnet"),
+    brokers: setting("Bootstrap brokers of the cluster.", brokers, ["127.0.0.1:9092"]),
+    clientId: setting("Client name in the broker's logs and quotas.", freeText, "forecastnet"),
     ssl: {
-      enabled: setting("Encrypt connections to the brokers.", boolean, false),
-      caFile: setting("Certificate authority (PEM), if not one the system trusts.", filePath, ""),
+      enabled: setting("Encrypt connections to the brokers with TLS.", boolean, false),
+      caFile: setting(
+        "Certificate authority of the brokers (PEM). If empty, the system's authorities are trusted.",
+        filePath,
+        "",
+      ),
       certFile: setting("Client certificate (PEM).", filePath, ""),
       keyFile: setting("Private key of the client certificate (PEM).", filePath, ""),
     },
-    sasl: {
-      mechanism: setting(
-        "How to log in to the brokers.",
-        oneOf("none", "plain", "scram-sha-256", "scram-sha-512"),
-        "none",
-      ),
-      username: setting("User to log in as.", optionalText, ""),
-      passwordFile: setting("File with the password.", filePath, ""),
-    },
-    createTopics: setting("Create those of our own topics that are missing.", boolean, true),
+    sasl: loginSchema,
+    createTopics: setting(
+      "Create the worker's own topics if they are missing, and add partitions to them when an input topic gains some.",
+      boolean,
+      true,
+    ),
     replicationFactor: setting(
-      "Copies of each topic we create; -1 leaves it to the broker.",
+      "Replicas of each topic that the worker creates; -1 uses the broker's default.",
       integerOr(-1, 1, 32_767),
       -1,
     ),
+    topicCheckMs: setting(
+      "How often a worker checks the input topics for new partitions.",
+      integer(100, 3_600_000),
+      30_000,
+    ),
     sessionTimeoutMs: setting(
-      "A worker silent for this long loses its partitions; also how long recovery from a crash takes.",
+      "A worker that sends no heartbeat for this long loses its partitions. Recovery from a crash takes about as long.",
       integer(1000, 300_000),
       10_000,
     ),
+    compression: setting(
+      "Compression of the records that the worker writes. It reads all of these formats.",
+      oneOf("none", "gzip", "snappy", "lz4", "zstd"),
+      "none",
+    ),
+    positions: setting(
+      "Position to continue from when the group's offset and the position stored with the state contradict each other. agree: neither; the partition waits and reports it. state: the stored position. group: the group's offset, which reads input again or skips it.",
+      oneOf("agree", "state", "group"),
+      "agree",
+    ),
     transactionTimeoutMs: setting(
-      "The broker aborts a transaction open for longer than this.",
+      "The broker aborts a transaction that is open for longer than this.",
       integer(1000, 900_000),
       60_000,
     ),
   },
   registry: {
-    url: setting("Schema registry for the confluent format; empty for none.", url, ""),
-    username: setting("User to log in to the registry as.", optionalText, ""),
-    passwordFile: setting("File with the registry password.", filePath, ""),
+    url: setting("URL of the schema registry, which the format confluent needs; empty for none.", url, ""),
+    username: setting("User name for the registry.", optionalText, ""),
+    passwordFile: setting("File with the password for the registry.", filePath, ""),
+    caFile: setting(
+      "Certificate authority of the registry (PEM). If empty, the system's authorities are trusted.",
+      filePath,
+      "",
+    ),
   },
   topics: {
-    inputs: setting("Topics to read observations from, and how to read each.", inputTopics, [
+    inputs: setting("Topics with observations, and how to read each.", inputTopics, [
       { topic: "sensors", ...inputTopicDefaults },
     ]),
-    forecasts: setting("Topic the forecasts are written to.", topicName, "forecasts"),
+    forecasts: setting("Topic for forecasts.", topicName, "forecasts"),
     state: setting("Compacted topic for the state of the series.", topicName, "forecastnet.state"),
     models: setting("Compacted topic for the models of the series.", topicName, "forecastnet.models"),
     deadLetters: setting(
@@ -150,16 +179,16 @@ export const schema = {
       topicName,
       "forecastnet.dead-letters",
     ),
-    events: setting("Topic every decision about a model is told on.", topicName, "forecastnet.events"),
-    training: setting("Queue of work for trainers.", topicName, "forecastnet.training"),
+    events: setting("Topic for decisions about models.", topicName, "forecastnet.events"),
+    training: setting("Topic for training requests.", topicName, "forecastnet.training"),
     attempts: setting(
-      "Compacted topic on which trainers note what they begin, so that a request that ends its trainer is recognised.",
+      "Compacted topic on which trainers record each attempt, so that a request that crashes its trainer is recognised.",
       topicName,
       "forecastnet.attempts",
     ),
   },
   output: {
-    format: setting("How forecasts are written.", wireFormat, "avro"),
+    format: setting("Format of the forecasts.", wireFormat, "avro"),
     levels: setting(
       "Quantile levels in every forecast.",
       quantileLevels,
@@ -168,57 +197,67 @@ export const schema = {
   },
   series: {
     interval: setting(
-      "Step of the grid; auto takes it from a series' first points.",
+      "Time between two steps of a series; auto detects it from the first observations.",
       seriesFormats.interval,
       "auto",
     ),
     offsetMs: setting(
-      "Shift of a given interval's grid against midnight UTC, for values stamped between its ticks: 43200000 for days stamped at noon. Auto finds its own.",
+      "Offset of the grid from midnight UTC, for values stamped between its ticks: 43200000 for days stamped at noon. With the interval auto, it is detected, too.",
       seriesFormats.offsetMs,
       0,
     ),
-    horizon: setting("Steps ahead to forecast (τ).", seriesFormats.horizon, 24),
-    season: setting("Steps after which a series repeats; 0 means horizon.", seriesFormats.season, 0),
-    history: setting("Slots kept per series; 0 means 60 × horizon.", seriesFormats.history, 0),
+    horizon: setting("Number of steps to forecast (τ).", seriesFormats.horizon, 24),
+    season: setting("Steps per season; 0 uses the horizon.", seriesFormats.season, 0),
+    history: setting("Steps stored per series; 0 uses 60 × horizon.", seriesFormats.history, 0),
     every: setting("Forecast on every n-th completed step.", seriesFormats.every, 1),
-    gapPolicy: setting("How missing slots are filled.", seriesFormats.gapPolicy, "seasonal"),
-    gapMax: setting("Longest run of missing slots that is filled, in steps.", seriesFormats.gapMax, 6),
+    gapPolicy: setting("How missing steps are filled.", seriesFormats.gapPolicy, "seasonal"),
+    gapMax: setting("Longest gap that is filled, in steps.", seriesFormats.gapMax, 6),
     cohort: setting(
-      "Series with the same name here share one model; empty gives each its own. Usually set by an override.",
+      "Series with the same cohort share one model; empty gives each series its own. Usually set by an override.",
       seriesFormats.cohort,
       "",
     ),
+    family: setting(
+      "Model family that series are trained with: forecastnet, linear, seasonal-naive or persistence.",
+      seriesFormats.family,
+      "forecastnet",
+    ),
     form: setting(
-      "Which nets are trained: auto tries several of ours, the others are the paper's forms as they stand.",
+      "Architecture of the nets that are trained: auto tries several extensions; the other values are the forms of the paper, unchanged.",
       seriesFormats.form,
       "auto",
     ),
     driftRatio: setting(
-      "A model is stale when its rolling MASE exceeds this many times the MASE it validated with.",
+      "A model is stale when its rolling MASE exceeds this multiple of its validation MASE.",
       seriesFormats.driftRatio,
       2.25,
     ),
     driftBound: setting(
-      "A model is stale, too, when its rolling MASE exceeds this; 0 for no such bound.",
+      "A model is also stale when its rolling MASE exceeds this value; 0 disables the bound.",
       seriesFormats.driftBound,
       0,
     ),
-    overrides: setting("Other settings for series whose id matches a pattern.", overrides, []),
+    forgetAfter: setting(
+      "A series without observations for this long is forgotten: its state, scores and model are deleted. At least two of its intervals must pass.",
+      seriesFormats.forgetAfter,
+      "never",
+    ),
+    overrides: setting("Settings for series whose id matches a pattern.", overrides, []),
   },
   engine: {
     kind: setting(
-      "What runs the models: simd on any processor, tensorflow on a GPU; auto takes tensorflow only where it sees one.",
+      "Engine that executes the models: simd runs on any processor, tensorflow on a GPU; auto chooses tensorflow only if it finds a GPU.",
       oneOf("auto", "simd", "tensorflow"),
       "auto",
     ),
     threads: setting(
-      "Threads for models beside the one that handles records; 0 means one less than there are cores. Give it where a container may use fewer than the machine has. tensorflow takes one and spreads by itself.",
+      "Engine threads beside the thread that handles records; 0 uses one less than the number of cores. Set it where a container may use fewer cores than the machine has. tensorflow uses one thread and parallelises by itself.",
       integer(0, 1024),
       0,
     ),
-    paths: setting("Sample paths behind every forecast of a model.", integer(1, 10_000), 100),
+    paths: setting("Sample paths per forecast of a model.", integer(1, 10_000), 100),
     memoryMb: setting(
-      "Device memory for the weights that tensorflow keeps, in MiB; those not used for longest make room.",
+      "Device memory for weights with tensorflow, in MiB; the least recently used weights are evicted.",
       integer(16, 1024 * 1024),
       1024,
     ),
@@ -226,47 +265,84 @@ export const schema = {
   ...modelSchema,
   limits: {
     seriesIdLength: setting(
-      "Longest series id accepted, in characters; a longer one is a dead letter.",
+      "Longest series id, in characters. A record with a longer one becomes a dead letter.",
       integer(1, 4096),
       256,
     ),
     recordBytes: setting(
-      "Largest input record accepted; a larger one is a dead letter.",
+      "Largest input record. A larger one becomes a dead letter.",
       integer(1024, 64 * 1024 * 1024),
       1024 * 1024,
     ),
+    batchBytes: setting(
+      "Largest batch of input records after decompression. A larger one becomes a dead letter as a whole.",
+      integer(1024 * 1024, 1024 * 1024 * 1024),
+      64 * 1024 * 1024,
+    ),
+    channels: setting(
+      "Most channels of an observation. One with more becomes a dead letter.",
+      integer(1, 10_000),
+      64,
+    ),
+    series: setting(
+      "Most series per partition. An observation of any further series becomes a dead letter; known series are not affected.",
+      integer(1, 10_000_000),
+      100_000,
+    ),
     futureToleranceMs: setting(
-      "How far ahead of the clock an observation may lie; beyond that it is a dead letter.",
+      "How far an observation may be ahead of the clock. One further ahead becomes a dead letter.",
       integer(0, 7 * 24 * 3_600_000),
       300_000,
     ),
   },
   pipeline: {
     start: setting(
-      "Where to begin a partition nobody in the group has read yet.",
+      "Where to start in a partition that the group has not read yet.",
       oneOf("earliest", "latest"),
       "earliest",
     ),
-    maxBatchRecords: setting(
-      "Most records in one batch, and so in one transaction.",
-      integer(1, 100_000),
-      1000,
-    ),
-    bufferedBatches: setting("Batches held between computing and committing.", integer(1, 64), 1),
+    maxBatchRecords: setting("Most records per batch and thus per transaction.", integer(1, 100_000), 1000),
+    bufferedBatches: setting("Computed batches that may wait for their commit.", integer(1, 64), 1),
     behindAfterMs: setting(
-      "Input older than this is far behind: only the newest origin of each series gets a forecast; 0 means never.",
+      "A worker whose input is older than this is far behind and forecasts only the newest origin of each series; 0 disables this.",
       integer(0, 30 * 24 * 3_600_000),
       60_000,
     ),
   },
-  ...processSchema,
+  metrics: {
+    worstSeries: setting(
+      "Number of series per worker, those with the worst rolling MASE, that a metric names; 0 for none.",
+      integer(0, 100),
+      10,
+    ),
+    series: setting(
+      "Ids or patterns of series whose rolling MASE has a metric of its own, at most 100 per worker.",
+      listOf("comma-separated list of series ids; * stands for any characters", freeText, 0),
+      [],
+    ),
+  },
+  worker: {
+    graceMs: setting("Time to settle and to leave the group after SIGTERM.", integer(1000, 600_000), 25_000),
+    host: setting("Address on which the HTTP server listens.", freeText, "0.0.0.0"),
+    port: setting("Port of the HTTP server; 0 uses any free port.", integer(0, 65_535), 9464),
+    tokenFile: setting(
+      "File with the token that is required for HTTP requests that change something or export a model. Without a file such requests are refused.",
+      filePath,
+      "",
+    ),
+    logLevel: setting(
+      "Lowest level that is logged.",
+      oneOf("trace", "debug", "info", "warn", "error", "fatal", "silent"),
+      "info",
+    ),
+  },
 };
 
-/** The values as given: a key ending in `File` holds a path. */
+/** The values as given: a key that ends in `File` holds a path. */
 export type GivenConfig = GivenValues<typeof schema>;
 type GivenValues<S> = S extends Setting<infer T> ? T : { readonly [K in keyof S]: GivenValues<S[K]> };
 
-/** The values as used: where the schema says `passwordFile`, this has `password`, read from that file. */
+/** The values as used: in place of the path in `passwordFile`, `password` holds the secret. */
 export type AppConfig = Values<typeof schema>;
 type Values<S> =
   S extends Setting<infer T>

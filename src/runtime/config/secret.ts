@@ -1,6 +1,6 @@
-// The contents of a secret file. Whatever prints it (a log line, JSON, an inspected object) shows asterisks;
-// only `reveal` gives the value, to the code that hands it to a client. The file is read anew each time, so that a
-// rotated secret holds from the next login on.
+// The contents of a secret file. Printing it (in a log line, as JSON, inspected) gives asterisks; only `reveal` returns the
+// value. Each call reads the file again, so that a rotated secret is used from the next login on.
+
 import { inspect } from "node:util";
 
 export const mask = "***";
@@ -18,7 +18,7 @@ export class Secret {
     try {
       this.#value = this.#read() || this.#value;
     } catch {
-      // Half way through its replacement, or gone: what it last held is the best there is.
+      // The file is missing or being replaced: use its last contents.
     }
     return this.#value;
   }

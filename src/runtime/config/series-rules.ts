@@ -1,10 +1,19 @@
-// Which settings hold for which series. Every override whose pattern matches applies, in order, so a later
-// one wins. Series with the same matches share one frozen object: memory grows with the rules, not the series.
+// The settings of each series. Every override whose pattern matches applies, in order, so a later one wins. Series with
+// the same matches share one frozen object: memory grows with the overrides, not with the series.
+
 import type { SeriesSettings } from "../../domain.ts";
 import { compileGlob } from "../glob.ts";
 import type { AppConfig } from "./schema.ts";
 
-const horizonsKeptByDefault = 60;
+const defaultHistoryHorizons = 60;
+
+/** Prefix of the series that `forecastnet probe` sends. They are forgotten soon, whatever is configured. */
+export const probePrefix = "forecastnet-probe-";
+const probeForgetAfter = "PT10M";
+
+export function isProbe(seriesId: string): boolean {
+  return seriesId.startsWith(probePrefix);
+}
 
 export function seriesRules(series: AppConfig["series"]): (seriesId: string) => SeriesSettings {
   const { overrides, ...defaults } = series;
@@ -16,11 +25,12 @@ export function seriesRules(series: AppConfig["series"]): (seriesId: string) => 
     for (const [index, { match: _, ...changes }] of overrides.entries()) {
       if (patterns[index].test(seriesId)) Object.assign(merged, changes);
     }
+    if (isProbe(seriesId)) merged.forgetAfter = probeForgetAfter;
     return Object.freeze(makeFit(resolveSettings(merged)));
   };
 
   return (seriesId) => {
-    let matches = "";
+    let matches = isProbe(seriesId) ? "probe," : "";
     for (let index = 0; index < patterns.length; index++) {
       if (patterns[index].test(seriesId)) matches += `${index},`;
     }
@@ -33,23 +43,23 @@ export function seriesRules(series: AppConfig["series"]): (seriesId: string) => 
   };
 }
 
-/** Puts in what 0 stands for. */
+/** Replaces each 0 by the value it stands for. */
 export function resolveSettings(given: SeriesSettings): SeriesSettings {
   return {
     ...given,
     season: given.season || given.horizon,
-    history: given.history || horizonsKeptByDefault * given.horizon,
+    history: given.history || defaultHistoryHorizons * given.horizon,
   };
 }
 
-/** Two windows of 2τ each, and two seasons: less leaves nothing to measure a baseline's errors on. */
+/** Two windows of 2τ each and two seasons: less leaves no errors of a baseline to measure. */
 export function minimumHistory(horizon: number, season: number): number {
   return Math.max(4 * horizon, 2 * season);
 }
 
 /**
- * The check at start tries each override alone. Several that meet on one series may still not go together;
- * then the history grows to what they need, since a series id must not be able to stop a worker.
+ * The check at start tries each override alone. Several overrides that match one series may still contradict each other.
+ * The history then grows as needed, because a series id must not be able to stop a worker.
  */
 function makeFit(settings: SeriesSettings): SeriesSettings {
   const history = Math.max(settings.history, minimumHistory(settings.horizon, settings.season));

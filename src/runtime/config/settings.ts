@@ -1,7 +1,8 @@
-// The schema by dotted key, and as a convict store. The only file that knows convict.
+// The schema by dotted key and as a convict store. The only file that imports convict.
+
 import convict from "convict";
+import type { Setting } from "./formats.ts";
 import { type GivenConfig, schema } from "./schema.ts";
-import type { Setting } from "./setting.ts";
 
 /** Settings by dotted key, in the order of the schema. */
 export const settings: ReadonlyMap<string, Setting<unknown>> = new Map(listSettings("", schema));
@@ -14,7 +15,7 @@ export function isSecretFile(key: string): boolean {
   return key.endsWith("File");
 }
 
-/** A fresh convict configuration holding the defaults. It reads no environment and no arguments by itself. */
+/** A new convict configuration with the defaults. It reads neither the environment nor arguments. */
 export function createStore(): convict.Config<GivenConfig> {
   return convict<GivenConfig>(toConvict("", schema) as convict.Schema<GivenConfig>, { env: {}, args: [] });
 }
@@ -42,8 +43,8 @@ function toConvict(prefix: string, node: object): Record<string, unknown> {
 }
 
 function toConvictLeaf(key: string, { doc, format, default: fallback }: Setting<unknown>) {
-  // Each key is a format of its own. The empty coercion keeps convict from reading "12abc" as 12 and any text
-  // but "false" as true: `format.read` has already turned text into a value.
+  // Each key is a convict format of its own. Coercion is switched off: convict would read "12abc" as 12 and any text but
+  // "false" as true. `format.read` has already converted the text.
   convict.addFormat({
     name: key,
     coerce: (value) => value,

@@ -1,5 +1,6 @@
-// Where values come from: flags, environment, file. Each source yields values by dotted key with a note of
-// their origin; what no setting answers to is a problem. Nothing is checked here beyond that.
+// The sources of values: flags, environment, file. Each source gives values by dotted key, with a note of their source. A
+// key without a setting is a problem; values are checked elsewhere.
+
 import { extname } from "node:path";
 import { LineCounter, parseDocument } from "yaml";
 import { isPlainObject } from "./formats.ts";
@@ -7,10 +8,10 @@ import { type Flaw, type Problem, refusal, unknownKey } from "./problems.ts";
 import { environmentName, settings } from "./settings.ts";
 
 export interface ConfigInput {
-  /** What follows the command: `--<key>=value`, `--<key> value`, `--config PATH`. */
+  /** The flags: `--<key>=value`, `--<key> value`, `--config PATH`. */
   readonly argv: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Reads a whole text file; throws when it cannot. */
+  /** Reads a text file; throws if it cannot be read. */
   readonly readFile?: (path: string) => string;
 }
 
@@ -32,7 +33,7 @@ interface Collector {
 const pathVariable = "FORECASTNET_CONFIG";
 const groups = new Set([...settings.keys()].flatMap(parentsOf));
 
-/** All values given, later sources over earlier ones: file, environment, flags. */
+/** All given values. Flags override the environment, which overrides the file. */
 export function gatherValues(input: ConfigInput, readFile: (path: string) => string): Gathered {
   const file: Collector = { givenByKey: new Map(), problems: [] };
   const environment: Collector = { givenByKey: new Map(), problems: [] };
@@ -112,7 +113,7 @@ function readConfigFile(path: Given, readFile: (path: string) => string, into: C
   }
 }
 
-/** JSON is a subset of YAML: one parser gives both line numbers and the refusal of a key given twice. */
+/** JSON is a subset of YAML, so one parser reads both. It reports line numbers and refuses duplicate keys. */
 function parseTree(content: string): unknown {
   const lines = new LineCounter();
   const document = parseDocument(content, { lineCounter: lines, prettyErrors: false });

@@ -1,14 +1,19 @@
-// One worker's own connection to the embedded log that all workers of a test share. It can be cut, as a crash
-// cuts it: from then on the worker's lanes read nothing and commit nothing, and nobody said goodbye. It can hold
-// commits or restores back, and it counts what passes through.
+// One worker's own connection to the embedded log that all workers of a test share. A test can cut it, as a crash does:
+// from then on the worker's lanes read nothing and commit nothing, and the worker has not left the group. A test can
+// also hold commits or restores back, and can count the batches that pass.
 
 import type { Outgoing } from "../../../src/domain.ts";
-import type { Lane, Log, Membership, OwnedPartition, Subscription } from "../../../src/log/log.ts";
+import type {
+  Log,
+  Membership,
+  OwnedPartition,
+  PartitionHandler,
+  Subscription,
+} from "../../../src/log/log.ts";
 import type { MemoryLog } from "../../../src/log/memory-log.ts";
 import { fired } from "../../../src/runtime/waiting.ts";
 
 interface LaneTraffic {
-  readonly owned: OwnedPartition;
   isReading: boolean;
   taken: number;
   settled: number;
@@ -20,6 +25,8 @@ export class Connection implements Log {
   readonly #trafficByPartition = new Map<number, LaneTraffic>();
   readonly #holdByAct = new Map<"commit" | "restore", Promise<void>>();
   #membership: Membership | undefined;
+  /** The error that every commit fails with; null when none fails. */
+  commitFailure: Error | null = null;
 
   constructor(log: MemoryLog) {
     this.#log = log;
@@ -27,13 +34,15 @@ export class Connection implements Log {
 
   describeTopics = (topics: readonly string[]) => this.#log.describeTopics(topics);
   createTopics: Log["createTopics"] = (specs) => this.#log.createTopics(specs);
+  addPartitions: Log["addPartitions"] = (topic, partitions) => this.#log.addPartitions(topic, partitions);
   append = (records: readonly Outgoing[]) => this.#log.append(records);
   follow: Log["follow"] = (topic, from, signal) => this.#log.follow(topic, from, signal);
   read: Log["read"] = (topic, signal) => this.#log.read(topic, signal);
 
-  async join(subscription: Subscription, lane: Lane): Promise<Membership> {
+  async join(subscription: Subscription, lane: PartitionHandler): Promise<Membership> {
     if (this.#cut.signal.aborted) throw new Error("the connection was cut before the worker could join");
-    const mortal: Lane = (owned) => Promise.race([lane(this.#watched(owned)), fired(this.#cut.signal)]);
+    const mortal: PartitionHandler = (owned) =>
+      Promise.race([lane(this.#watched(owned)), fired(this.#cut.signal)]);
     this.#membership = await this.#log.join(subscription, mortal);
     return this.#membership;
   }
@@ -47,9 +56,9 @@ export class Connection implements Log {
     await Promise.allSettled([this.#membership?.stop(1_000)]);
   }
 
-  /** The group takes the worker for dead and gives its partitions away; the worker has not heard of it. */
+  /** The group considers the worker dead and gives its partitions away; the worker does not know. */
   async evict(): Promise<void> {
-    await Promise.allSettled([this.#membership?.stop(0)]); // rejects when it had something in hand
+    await Promise.allSettled([this.#membership?.stop(0)]); // rejects when a lane was busy
   }
 
   /** Holds the next commits or restores back until the returned function is called. */
@@ -85,27 +94,24 @@ export class Connection implements Log {
     return this.partitions.every((partition) => this.#trafficByPartition.get(partition)?.isReading);
   }
 
-  /** True when every lane reads, has read all there is, and has settled all it read. */
-  get isIdle(): boolean {
-    const lanes = this.partitions.map((partition) => this.#trafficByPartition.get(partition));
-    return (
-      this.#membership?.status().lag === 0 &&
-      lanes.every((lane) => lane?.isReading && !lane.owned.lost.aborted && lane.taken === lane.settled)
-    );
-  }
-
   #sum(count: (traffic: LaneTraffic) => number): number {
     return [...this.#trafficByPartition.values()].reduce((sum, traffic) => sum + count(traffic), 0);
   }
 
   #watched(owned: OwnedPartition): OwnedPartition {
-    const traffic: LaneTraffic = { owned, isReading: false, taken: 0, settled: 0 };
+    const traffic: LaneTraffic = { isReading: false, taken: 0, settled: 0 };
     this.#trafficByPartition.set(owned.partition, traffic);
     const { partition, lost } = owned;
+    const failIfTold = () => {
+      if (this.commitFailure !== null) throw this.commitFailure;
+    };
     const pass = (act: "commit" | "restore") => this.#pass(act);
     return {
       partition,
       lost,
+      get lag() {
+        return owned.lag;
+      },
       async *restore(topic) {
         await pass("restore");
         yield* owned.restore(topic);
@@ -125,13 +131,14 @@ export class Connection implements Log {
       },
       async commit(commit) {
         await pass("commit");
+        failIfTold();
         await owned.commit(commit);
         traffic.settled++;
       },
     };
   }
 
-  /** Waits while the act is held; never returns once cut. */
+  /** Waits while the act is held; never resolves once the connection is cut. */
   async #pass(act: "commit" | "restore"): Promise<void> {
     await this.#holdByAct.get(act);
     if (this.#cut.signal.aborted) await new Promise<never>(() => {});

@@ -1,20 +1,20 @@
-// Drives true workers on one embedded log, with a clock moved by hand, from a script: records to write, and words
-// for what happens to the fleet meanwhile. Nothing waits between two steps unless the script says so, so faults
-// meet the pipeline wherever it happens to be.
+// Drives workers of the product on one embedded log, with a clock moved by hand, from a script: records to write, and
+// words for what happens to the fleet meanwhile. Nothing waits between two steps unless the script says so, so that
+// faults meet the pipeline wherever it happens to be.
 
 import assert from "node:assert/strict";
 import type { TestContext } from "node:test";
-import type { Engine } from "../../../src/engine/engine.ts";
-import { decodeForecast } from "../../../src/log/codec/forecast-codec.ts";
 import type { ForecastRecord } from "../../../src/log/codec/schemas.generated.ts";
 import type { StoredRecord } from "../../../src/log/log.ts";
-import { createMemoryLog, type MemoryLog } from "../../../src/log/memory-log.ts";
-import type { ModelTrainer } from "../../../src/retrain/training-task.ts";
+import type { MemoryLog } from "../../../src/log/memory-log.ts";
+import { EmbeddedWorkers, type WorkerOptions } from "../../../src/replay/embedded-workers.ts";
+import { ManualClock } from "../../../src/replay/manual-clock.ts";
 import { loadConfig } from "../../../src/runtime/config/load.ts";
 import type { Logger } from "../../../src/runtime/logging.ts";
 import type { Metrics } from "../../../src/runtime/metric-groups.ts";
 import { createMetrics } from "../../../src/runtime/metrics.ts";
-import { Worker } from "../../../src/worker.ts";
+import { createRandom } from "../../../src/runtime/random.ts";
+import type { Worker } from "../../../src/service/worker.ts";
 import { Connection } from "./connection.ts";
 import { openIdleEngine } from "./idle-engine.ts";
 import { inputRecord, type Written } from "./readings.ts";
@@ -22,9 +22,9 @@ import { turns, until } from "./turns.ts";
 
 /** What may happen to a fleet. */
 export type Word =
-  | "crash" //            the oldest worker is gone without a word, and another takes its place
-  | "zombie" //           the oldest worker freezes, another takes its place, and then it wakes
-  | "restart" //          the oldest worker stops as asked, and another takes its place
+  | "crash" //            the oldest worker is gone without a word, and another one replaces it
+  | "zombie" //           the oldest worker freezes, another one replaces it, and then the first one wakes
+  | "restart" //          the oldest worker stops as asked, and another one replaces it
   | "join" //             one more worker
   | "leave" //            the oldest worker stops as asked; the last one stays
   | "rebalance" //        every partition is fenced from its owner
@@ -35,21 +35,17 @@ export type Word =
   | "fenced before" //      the owner of the next commit is fenced before it took effect
   | "fenced after" //       or after
   | "pause" //            a few turns of the event loop
-  | "turn" //             the schedule comes round: models are looked at, and what that leads to has ended
+  | "turn" //             the schedule comes round: models are evaluated, and what that starts has ended
   | "settle"; //          wait until everything written is settled
 
 export type Step = Written | Word | { readonly laterMs: number };
 
-export interface FleetOptions {
-  /** Settings by dotted key; what is not given has the value of `usual` below or its default. */
+export interface FleetOptions extends Pick<WorkerOptions, "openEngine" | "families" | "openTrainer"> {
+  /** Settings by dotted key; the others have the values of `usual` below, or their defaults. */
   readonly settings?: Readonly<Record<string, unknown>>;
   readonly partitions?: number;
   readonly inputs?: readonly string[];
   readonly metrics?: Metrics;
-  /** What runs the models, for each worker anew; by default one that refuses, since most fleets have none. */
-  readonly openEngine?: () => Promise<Engine>;
-  /** Who trains; by default threads, should a test let them. */
-  readonly openTrainer?: () => Promise<ModelTrainer>;
 }
 
 export interface LogLine {
@@ -57,6 +53,9 @@ export interface LogLine {
   readonly message: string;
   readonly facts: Readonly<Record<string, unknown>>;
 }
+
+/** The default. */
+const group = "forecastnet";
 
 const usual = {
   "worker.host": "127.0.0.1",
@@ -73,6 +72,8 @@ const usual = {
 
 /** The default schedule: every five minutes. */
 const turnMs = 5 * 60_000;
+/** How far the clock moves with each turn of the event loop while a test waits for something that takes time. */
+const tickMs = 10;
 
 interface Member {
   readonly worker: Worker;
@@ -80,52 +81,48 @@ interface Member {
 }
 
 export class Fleet {
-  readonly log: MemoryLog;
+  readonly clock = new ManualClock(Date.UTC(2024, 5, 1));
   readonly logged: LogLine[] = [];
+  readonly #options: FleetOptions;
   readonly #partitions: number;
   readonly #metrics: Metrics;
-  readonly #openEngine: () => Promise<Engine>;
-  readonly #openTrainer: (() => Promise<ModelTrainer>) | undefined;
+  readonly #workers: EmbeddedWorkers;
   readonly #members: Member[] = [];
   #settings: Readonly<Record<string, unknown>>;
-  #nowMs = Date.UTC(2024, 5, 1);
   #unwritten: Written[] = [];
 
-  private constructor(options: FleetOptions) {
-    const {
-      settings = {},
-      partitions = 1,
-      metrics = createMetrics("test"),
-      openEngine = openIdleEngine,
-    } = options;
-    // Hardly any patience with a lane that was lost: what protects from it is fencing, not waiting.
-    this.log = createMemoryLog({ clock: { nowMs: () => this.#nowMs }, revokeMs: 5 });
+  /** The input topics, and no worker yet. */
+  constructor(options: FleetOptions = {}) {
+    const { settings = {}, partitions = 1, inputs = ["sensors"], metrics = createMetrics("test") } = options;
+    this.#options = options;
     this.#settings = settings;
     this.#partitions = partitions;
     this.#metrics = metrics;
-    this.#openEngine = openEngine;
-    this.#openTrainer = options.openTrainer;
+    this.#workers = new EmbeddedWorkers({
+      clock: this.clock,
+      random: createRandom(1).uniform,
+      topics: inputs.map((topic) => ({ topic, partitions, compacted: false })),
+      // A lane that was lost is not waited for: fencing protects from it.
+      revokeMs: 0,
+    });
   }
 
-  /** A fleet of one worker, which reads the topics given. */
-  static async open(options: FleetOptions = {}): Promise<Fleet> {
-    const fleet = await Fleet.openEmpty(options);
+  /** As the constructor; closed after the test. */
+  static emptyFor(t: TestContext, options: FleetOptions = {}): Fleet {
+    const fleet = new Fleet(options);
+    t.after(() => fleet.close());
+    return fleet;
+  }
+
+  /** A fleet of one worker; closed after the test. */
+  static openFor(t: TestContext, options: FleetOptions = {}): Fleet {
+    const fleet = Fleet.emptyFor(t, options);
     fleet.start();
     return fleet;
   }
 
-  /** The input topics and no worker yet. */
-  static async openEmpty(options: FleetOptions = {}): Promise<Fleet> {
-    const fleet = new Fleet(options);
-    const { inputs = ["sensors"], partitions = 1 } = options;
-    await fleet.log.createTopics(inputs.map((topic) => ({ topic, partitions, compacted: false })));
-    return fleet;
-  }
-
-  static async openFor(t: TestContext, options: FleetOptions = {}): Promise<Fleet> {
-    const fleet = await Fleet.open(options);
-    t.after(() => fleet.close());
-    return fleet;
+  get log(): MemoryLog {
+    return this.#workers.log;
   }
 
   /** The oldest worker. */
@@ -137,21 +134,29 @@ export class Fleet {
     return this.#oldest().connection;
   }
 
-  /** Adds a worker, with the settings given from now on. */
+  /** True when every partition has an owner that has read and committed all of its input. */
+  get isSettled(): boolean {
+    return this.log.isSettled(group);
+  }
+
+  /** Adds a worker; it and all later ones have the changed settings. */
   start(changes: Readonly<Record<string, unknown>> = {}): Worker {
     this.#settings = { ...this.#settings, ...changes };
     const given = { ...usual, ...this.#settings };
     const argv = Object.entries(given).map(([key, value]) => `--${key}=${asFlag(value)}`);
     const connection = new Connection(this.log);
-    const worker = new Worker({
-      config: loadConfig({ argv, env: {} }),
-      openLog: async () => connection,
-      openEngine: this.#openEngine,
-      ...(this.#openTrainer && { openTrainer: this.#openTrainer }),
-      clock: { nowMs: () => this.#nowMs },
-      logger: this.#logger(),
-      metrics: this.#metrics,
-    });
+    const { openEngine = openIdleEngine, families, openTrainer } = this.#options;
+    const worker = this.#workers.start(
+      {
+        config: loadConfig({ argv, env: {} }),
+        openEngine,
+        ...(families && { families }),
+        ...(openTrainer && { openTrainer }),
+        logger: this.#logger(),
+        metrics: this.#metrics,
+      },
+      connection,
+    );
     this.#members.push({ worker, connection });
     return worker;
   }
@@ -164,31 +169,39 @@ export class Fleet {
       }
       await this.#write();
       if (typeof step === "string") await this.#words[step]();
-      else this.#nowMs += step.laterMs;
+      else this.clock.moveBy(step.laterMs);
     }
     await this.#write();
   }
 
-  async forecasts(): Promise<ForecastRecord[]> {
-    return (await this.read("forecasts")).map(({ value }) => decodeForecast(value as Buffer));
+  /** Lets the event loop turn, and time pass, until the claim holds. */
+  async until(isSo: () => boolean | Promise<boolean>, what: string): Promise<void> {
+    const deadlineMs = performance.now() + 30_000;
+    while (!(await isSo())) {
+      assert.ok(performance.now() < deadlineMs, `waited 30 s in vain for ${what}`);
+      await turns(1);
+      this.clock.moveBy(tickMs);
+    }
+  }
+
+  /** Lets time pass until the promise settles, and returns its outcome. */
+  async wait<T>(promise: Promise<T>, what: string): Promise<T> {
+    let isOver = false;
+    const end = () => {
+      isOver = true;
+    };
+    promise.then(end, end);
+    await this.until(() => isOver, what);
+    return promise;
+  }
+
+  forecasts(): Promise<readonly ForecastRecord[]> {
+    return this.#workers.forecasts("forecasts");
   }
 
   /** All records of a topic so far, partition after partition. */
-  async read(topic: string): Promise<StoredRecord[]> {
-    const byPartition: StoredRecord[][] = [];
-    const enough = new AbortController();
-    const reading = (async () => {
-      for await (const { partition, records } of this.log.follow(topic, "earliest", enough.signal)) {
-        byPartition[partition] = [...(byPartition[partition] ?? []), ...records];
-      }
-    })();
-    for (let seen = -1; seen < byPartition.flat().length; ) {
-      seen = byPartition.flat().length;
-      await turns(3);
-    }
-    enough.abort();
-    await reading;
-    return byPartition.flat();
+  read(topic: string): Promise<readonly StoredRecord[]> {
+    return this.#workers.read(topic);
   }
 
   /** Fetches a page of the oldest worker. */
@@ -199,12 +212,8 @@ export class Fleet {
 
   async close(): Promise<void> {
     this.log.setOutage(null);
-    for (const { worker, connection } of this.#members) {
-      await connection.cut();
-      worker.stop("the test is over");
-      await Promise.allSettled([worker.done]);
-    }
-    await this.log.close();
+    for (const { connection } of this.#members) await connection.cut();
+    await Promise.allSettled([this.#workers.close("the test is over")]);
   }
 
   readonly #words: Readonly<Record<Word, () => void | Promise<void>>> = {
@@ -241,23 +250,23 @@ export class Fleet {
     "fenced after": () => this.log.failNextCommits(1, "after", "fence"),
     pause: () => turns(5),
     turn: async () => {
-      this.#nowMs += turnMs;
+      this.clock.moveBy(turnMs);
       for (const { worker } of this.#members) {
-        worker.retrainer?.poke();
+        worker.retrainer?.check();
         await worker.retrainer?.settled();
       }
     },
-    settle: () => until(() => this.#isIdle(), "the fleet to settle what was written"),
+    settle: async () => {
+      const failed = () => this.#members.find(({ worker }) => worker.status().reason === "failed");
+      await until(() => this.isSettled || failed() !== undefined, "the fleet to settle what was written");
+      await failed()?.worker.done; // Rejects with the reason.
+    },
   };
 
   /** True when every partition has an owner that is past restoring. */
   #isReading(): boolean {
     const owned = this.#members.flatMap(({ connection }) => connection.partitions);
     return owned.length === this.#partitions && this.#members.every(({ connection }) => connection.isReading);
-  }
-
-  #isIdle(): boolean {
-    return this.#isReading() && this.#members.every(({ connection }) => connection.isIdle);
   }
 
   async #stopOldest(): Promise<void> {

@@ -1,10 +1,10 @@
-// An engine for fleets without models: it does nothing, and a test that asks it for work fails.
+// An engine for fleets without models: a test that gives it work fails.
 
-import type { Engine } from "../../../src/engine/engine.ts";
+import type { Engine } from "../../../src/models/forecastnet/engine.ts";
 
 export async function openIdleEngine(): Promise<Engine> {
   const refuse = async () => {
-    throw new Error("this fleet was to have no models");
+    throw new Error("the idle engine was given work: this fleet must have no models");
   };
   return {
     description: { name: "reference", device: "cpu", threads: 1, detail: "idle" },
@@ -13,7 +13,6 @@ export async function openIdleEngine(): Promise<Engine> {
     }),
     forecast: refuse,
     fit: refuse,
-    differentiate: refuse,
     release: () => {},
     close: async () => {},
   };

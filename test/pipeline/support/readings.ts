@@ -1,6 +1,6 @@
-// What sensors write, as tests say it.
+// Sensor readings as tests write them.
 
-import type { Outgoing } from "../../../src/domain.ts";
+import type { Header, Outgoing } from "../../../src/domain.ts";
 import { avroCodec } from "../../../src/log/codec/avro.ts";
 
 /** A record before it has a partition. */
@@ -16,7 +16,7 @@ export function at(seriesId: string, hour: number, ...values: number[]): Written
   return raw(seriesId, JSON.stringify({ seriesId, time: DAWN_MS + hour * HOUR_MS, value }));
 }
 
-/** A run of readings, one an hour. */
+/** Consecutive readings, one per hour. */
 export function hourly(seriesId: string, firstHour: number, values: readonly number[]): Written[] {
   return values.map((value, i) => at(seriesId, firstHour + i, value));
 }
@@ -27,12 +27,12 @@ export function avroAt(topic: string, seriesId: string, hour: number, value: num
   return { topic, key: Buffer.from(seriesId), value: observationCodec.encode(observation) };
 }
 
-/** Any text where a reading should be. */
-export function raw(key: string, text: string, headers: Readonly<Record<string, string>> = {}): Written {
+/** Any text in place of a reading. */
+export function raw(key: string, text: string, headers: readonly Header[] = []): Written {
   return { topic: "sensors", key: Buffer.from(key), value: Buffer.from(text), headers };
 }
 
-/** By the key's first letter: "a" lies in partition 0, "b" in the next. */
+/** Partition by the key's first letter: "a" in 0, "b" in the next. */
 export function inputRecord(written: Written, partitions: number): Outgoing {
   const letter = written.key?.[0] ?? 0;
   return { ...written, partition: (letter - "a".charCodeAt(0) + 26) % partitions };

@@ -1,13 +1,15 @@
-// What the stories of retraining share: a fleet that truly trains, series that follow laws, and the events told.
+// Shared by the tests of retraining: a fleet that really trains, series that follow laws, and the events written.
 
 import type { TestContext } from "node:test";
-import type { Engine } from "../../../src/engine/engine.ts";
 import { avroCodec } from "../../../src/log/codec/avro.ts";
 import type { ModelEventRecord } from "../../../src/log/codec/schemas.generated.ts";
-import { trainTask } from "../../../src/retrain/training/train-task.ts";
-import { createTrainingEngine } from "../../../src/retrain/training/training-engine.ts";
-import type { ModelTrainer, TrainedModel, TrainingTask } from "../../../src/retrain/training-task.ts";
+import type { Families } from "../../../src/models/families.ts";
+import type { TrainedModel } from "../../../src/models/family.ts";
+import type { Engine } from "../../../src/models/forecastnet/engine.ts";
 import { createRandom } from "../../../src/runtime/random.ts";
+import { createInProcessTrainer } from "../../../src/training/in-process-trainer.ts";
+import { createTrainingEngine } from "../../../src/training/training-engine.ts";
+import type { ModelTrainer, TrainingTask } from "../../../src/training/training-task.ts";
 import { Fleet, type FleetOptions } from "./fleet.ts";
 import { at } from "./readings.ts";
 
@@ -21,41 +23,39 @@ const settings = {
   "retrain.maxAgeHours": 0,
 };
 
-/** The arithmetic of the product, without its threads: what a test asks for is done when it looks. */
+/** The product's arithmetic without its threads: what a test asks for is done when it looks. */
 export const openEngine = (): Promise<Engine> => createTrainingEngine({ kind: "simd" });
 
-/** Trains as the threads do. What it learns from and what comes of it may be tampered with. */
+/** Trains in process. A test can change the task before the training, and each challenger after it. */
 export function trainerWith({
   blind = (task) => task,
   tamper = (trained) => trained,
 }: {
   readonly blind?: (task: TrainingTask) => TrainingTask;
   readonly tamper?: (trained: TrainedModel) => TrainedModel;
-} = {}): () => Promise<ModelTrainer> {
-  return async () => {
-    const engine = await openEngine();
+} = {}): (families: Families) => Promise<ModelTrainer> {
+  return async (families) => {
+    const trainer = createInProcessTrainer(families);
     return {
-      train: async (tasks, signal) =>
-        Promise.all(
-          tasks.map(async (task) => {
-            const result = await trainTask(engine, blind(task), signal);
-            if (result.outcome !== "trained") return result;
-            return { ...result, challengers: result.challengers.map(tamper) };
-          }),
-        ),
-      close: () => engine.close(),
+      ...trainer,
+      train: async (tasks, signal) => {
+        const results = await trainer.train(tasks.map(blind), signal);
+        return results.map((result) =>
+          result.outcome === "trained" ? { ...result, challengers: result.challengers.map(tamper) } : result,
+        );
+      },
     };
   };
 }
 
-export async function retrainingFleet(t: TestContext, options: FleetOptions = {}): Promise<Fleet> {
+export function retrainingFleet(t: TestContext, options: FleetOptions = {}): Fleet {
   const given = { openEngine, openTrainer: trainerWith(), ...options };
   return Fleet.openFor(t, { ...given, settings: { ...settings, ...options.settings } });
 }
 
 const eventCodec = avroCodec("ModelEvent");
 
-/** All that was decided about a model, or about any. */
+/** The decisions about one model, or about all. */
 export async function eventsOf(fleet: Fleet, modelKey?: string): Promise<readonly ModelEventRecord[]> {
   const all = (await fleet.read("forecastnet.events")).map(({ value }) => eventCodec.decode(value as Buffer));
   return all.filter((event) => modelKey === undefined || event.modelKey === modelKey);
@@ -70,14 +70,14 @@ export function wave(amplitude: number, period: number): Law {
   return (hour) => 10 + amplitude * Math.sin((2 * Math.PI * hour) / period);
 }
 
-/** Noise of its own for every seed; the same hour gives the same noise. */
+/** Adds noise; the same seed and hour give the same noise. */
 export function noisy(law: Law, size: number, seed: number): Law {
   const random = createRandom(seed);
   const noise = Array.from({ length: 2_000 }, () => size * random.normal());
   return (hour) => law(hour) + noise[hour];
 }
 
-/** Feeds the series hour by hour, and lets the schedule come round every horizon. */
+/** Feeds the series hour by hour; the schedule comes round once per horizon. */
 export async function feed(
   fleet: Fleet,
   laws: Readonly<Record<string, Law>>,

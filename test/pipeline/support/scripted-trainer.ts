@@ -1,7 +1,7 @@
-// Trains nothing: answers every task as the script says, and remembers what it was asked.
+// A trainer that trains nothing: it answers every task by a script, and records what it was asked.
 
-import type { ModelTrainer, TrainingResult, TrainingTask } from "../../../src/retrain/training-task.ts";
 import { fired } from "../../../src/runtime/waiting.ts";
+import type { ModelTrainer, TrainingResult, TrainingTask } from "../../../src/training/training-task.ts";
 import { trainedModel } from "../../rig/training-task.ts";
 
 export type Script = (task: TrainingTask, signal: AbortSignal) => TrainingResult | Promise<TrainingResult>;
@@ -11,7 +11,7 @@ export const succeed: Script = ({ modelKey }) => ({
   challengers: [trainedModel({ key: modelKey })],
 });
 
-/** Never ends by itself. */
+/** Ends only when cancelled. */
 export const hang: Script = async (_, signal) => {
   await fired(signal);
   return { outcome: "cancelled" };

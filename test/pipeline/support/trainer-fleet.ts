@@ -1,24 +1,28 @@
-// Drives true trainers, each with a scripted ModelTrainer, on one embedded log.
+// Drives trainers of the product, each with a scripted ModelTrainer, on one embedded log with a clock moved by hand.
 
 import assert from "node:assert/strict";
 import type { TestContext } from "node:test";
 import { avroCodec } from "../../../src/log/codec/avro.ts";
-import { fromDeadLetterHeaders } from "../../../src/log/codec/dead-letter.ts";
+import { readModelKey } from "../../../src/log/codec/model-keys.ts";
+import { fromDeadLetterHeaders } from "../../../src/log/dead-letter.ts";
 import type { StoredRecord } from "../../../src/log/log.ts";
 import { createMemoryLog, type MemoryLog } from "../../../src/log/memory-log.ts";
-import { trainerTopics } from "../../../src/log/own-topics.ts";
-import { readModelKey } from "../../../src/retrain/requests/model-keys.ts";
-import { decodeOutcome, type ReceivedOutcome } from "../../../src/retrain/requests/outcome-codec.ts";
-import { encodeRequest } from "../../../src/retrain/requests/request-codec.ts";
+import { trainerTopics } from "../../../src/log/topic-check.ts";
+import { storedFamilies } from "../../../src/models/families.ts";
+import { ManualClock } from "../../../src/replay/manual-clock.ts";
 import { loadConfig } from "../../../src/runtime/config/load.ts";
 import { silentLogger } from "../../../src/runtime/logging.ts";
 import type { Metrics } from "../../../src/runtime/metric-groups.ts";
 import { createMetrics } from "../../../src/runtime/metrics.ts";
-import { Trainer } from "../../../src/trainer.ts";
+import { createRandom } from "../../../src/runtime/random.ts";
+import { largestRecords } from "../../../src/service/pipeline-parts.ts";
+import { Trainer } from "../../../src/service/trainer.ts";
+import { decodeOutcome, type ReceivedOutcome } from "../../../src/training/outcome-codec.ts";
+import { encodeRequest } from "../../../src/training/request-codec.ts";
 import { trainingTask } from "../../rig/training-task.ts";
 import { Connection } from "./connection.ts";
 import { type Script, ScriptedTrainer, succeed } from "./scripted-trainer.ts";
-import { until } from "./turns.ts";
+import { turns } from "./turns.ts";
 
 const attemptCodec = avroCodec("TrainingAttempt");
 
@@ -39,7 +43,8 @@ export interface PlacedOutcome extends ReceivedOutcome {
 }
 
 export class TrainerFleet {
-  readonly log: MemoryLog = createMemoryLog({ revokeMs: 5 });
+  readonly clock = new ManualClock(Date.UTC(2024, 5, 1));
+  readonly log: MemoryLog = createMemoryLog({ clock: this.clock, revokeMs: 0 });
   readonly metrics: Metrics;
   readonly partitions: number;
   readonly #members: Member[] = [];
@@ -55,11 +60,12 @@ export class TrainerFleet {
     this.#attempts = attempts;
   }
 
-  /** The topics, as a worker makes them, and no trainer yet. */
+  /** The topics, as a worker creates them, and no trainer yet. */
   static async open(options: TrainerFleetOptions = {}): Promise<TrainerFleet> {
     const fleet = new TrainerFleet(options);
-    const { topics } = loadConfig({ argv: [], env: {} });
-    await fleet.log.createTopics(trainerTopics(topics, fleet.partitions));
+    const config = loadConfig({ argv: [], env: {} });
+    const { deadLetter } = largestRecords(config);
+    await fleet.log.createTopics(trainerTopics(config.topics, fleet.partitions, deadLetter));
     return fleet;
   }
 
@@ -80,7 +86,8 @@ export class TrainerFleet {
       config: loadConfig({ argv, env: {} }),
       openLog: async () => connection,
       openTrainer: async () => scripted,
-      clock: { nowMs: () => Date.UTC(2024, 5, 1) },
+      clock: this.clock,
+      random: createRandom(1).uniform,
       logger: silentLogger,
       metrics: this.metrics,
     });
@@ -89,7 +96,7 @@ export class TrainerFleet {
     return member;
   }
 
-  /** Asks for a model of each key, all in one go. */
+  /** Requests a model for each key, in one write. */
   async ask(partition: number, ...modelKeys: readonly string[]): Promise<void> {
     await this.write(
       partition,
@@ -104,7 +111,7 @@ export class TrainerFleet {
 
   async outcomes(): Promise<PlacedOutcome[]> {
     return (await this.#read("forecastnet.models")).map(({ partition, record }) => {
-      const outcome = decodeOutcome(record.value as Buffer);
+      const outcome = decodeOutcome(record.value as Buffer, storedFamilies);
       const { modelKey } = outcome;
       assert.deepEqual(readModelKey(String(record.key)), { modelKey, part: "outcome" });
       return { ...outcome, partition };
@@ -116,7 +123,7 @@ export class TrainerFleet {
     return letters.map(({ record }) => ({ value: record.value, ...fromDeadLetterHeaders(record.headers) }));
   }
 
-  /** By request; those that are over and done with are not among them. */
+  /** By request; requests that were answered are not among them. */
   async attempts(): Promise<Readonly<Record<string, number>>> {
     const newest = new Map<string, number>();
     for (const { record } of await this.#read("forecastnet.attempts")) {
@@ -126,24 +133,30 @@ export class TrainerFleet {
     return Object.fromEntries(newest);
   }
 
-  /** Waits until so many outcomes lie on the models topic, then for everybody to be idle. */
-  async untilAnswered(count: number): Promise<PlacedOutcome[]> {
-    let found: PlacedOutcome[] = [];
-    let isEnough = false;
-    const look = async () => {
-      while (!isEnough) {
-        found = await this.outcomes();
-        isEnough ||= found.length >= count;
-      }
-    };
-    const looking = look();
-    try {
-      await until(() => isEnough, `${count} outcomes`);
-    } finally {
-      isEnough = true;
-      await looking;
+  /** Waits until there are this many outcomes on the models topic. The clock moves by `tickMs` between two looks. */
+  async untilAnswered(count: number, tickMs = 0): Promise<PlacedOutcome[]> {
+    const deadlineMs = performance.now() + 30_000;
+    for (;;) {
+      const found = await this.outcomes();
+      if (found.length >= count) return found;
+      assert.ok(performance.now() < deadlineMs, `waited 30 s in vain for ${count} outcomes`);
+      this.clock.moveBy(tickMs);
     }
-    return found;
+  }
+
+  /** Stops a trainer as asked, and lets time pass until it has stopped. */
+  async stop({ trainer }: Member): Promise<void> {
+    trainer.stop("the test says so");
+    let isOver = false;
+    const end = () => {
+      isOver = true;
+    };
+    trainer.done.then(end, end);
+    while (!isOver) {
+      await turns(1);
+      this.clock.moveBy(10);
+    }
+    await trainer.done;
   }
 
   async crash({ trainer, connection }: Member): Promise<void> {

@@ -1,10 +1,10 @@
-// Waiting in tests: for turns of the event loop, never for time.
+// Waiting in tests: turns of the event loop, without a clock.
 
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
 
 /** Lets the event loop turn until the claim holds. */
-export async function until(isSo: () => boolean, what: string, patienceMs = 5_000): Promise<void> {
+export async function until(isSo: () => boolean, what: string, patienceMs = 30_000): Promise<void> {
   const deadlineMs = performance.now() + patienceMs;
   while (!isSo()) {
     assert.ok(performance.now() < deadlineMs, `waited ${patienceMs / 1000} s in vain for ${what}`);

@@ -3,10 +3,23 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { seasonalNaive } from "../../../bench/accuracy/forecasters.ts";
-import { pastOf, scoreForecaster } from "../../../bench/accuracy/protocol.ts";
+import { serve } from "../../../bench/accuracy/forecasters.ts";
+import { type Forecaster, levels, pastOf, scoreForecaster } from "../../../bench/accuracy/protocol.ts";
 import { readSamples } from "../../../bench/accuracy/sample-series.ts";
+import { quantile } from "../../../bench/rig/report.ts";
+import { storedFamilies } from "../../../src/models/families.ts";
 import { projectRoot } from "../../rig/project.ts";
+
+/** The textbook's: last season's values, with the quantiles of the errors that this made in all of the past. */
+const seasonalNaive: Forecaster = async (past, season) => {
+  const errors = Array.from(past.subarray(season), (value, t) => value - past[t]);
+  const errorQuantiles = levels.map((level) => quantile(errors, level));
+  return async (values, origins) =>
+    origins.map((origin) => {
+      const point = values.slice(origin - season, origin);
+      return { point, quantiles: errorQuantiles.map((error) => point.map((value) => value + error)) };
+    });
+};
 
 /** MASE, CRPS and coverage of seasonal-naive by the same protocol, computed once with another program. */
 const known: Readonly<Record<string, readonly [number, number, number]>> = {
@@ -32,6 +45,20 @@ describe("the protocol of the accuracy bench", () => {
       assert.ok(Math.abs(coverage80 - knownCoverage) < 6e-3, `coverage ${coverage80}`);
     });
   }
+
+  test("finds the seasonal-naive that we serve at most a quarter worse than the textbook's on every sample", async () => {
+    for (const series of readSamples(join(projectRoot, "samples"), null)) {
+      const { name, season } = series;
+      const model = storedFamilies.baselineFor(name, { horizon: season, season, channels: 1 });
+      const served = await scoreForecaster(series, async () => serve(storedFamilies, model, season, 1));
+      const [knownMase, knownCrps] = known[name];
+      for (const [score, expected] of [
+        [served.mase, knownMase],
+        [served.crps, knownCrps],
+      ])
+        assert.ok(score < 1.25 * expected, `${name}: ${score}, the textbook's ${expected}`);
+    }
+  });
 
   test("hands a forecaster nothing of the test part to fit on", () => {
     const values = Float64Array.from({ length: 20_000 }, (_, t) => t);

@@ -20,17 +20,29 @@ function folderWith(context: TestContext, files: Readonly<Record<string, string>
 }
 
 test("check says that a valid configuration is valid", () => {
-  assert.deepEqual(run(["check", "--group=g"]), { code: 0, out: "configuration is valid", err: "" });
+  assert.deepEqual(run(["check", "--group=g"]), { code: 0, out: "the configuration is valid", err: "" });
 });
 
-test("check lists all problems on standard error and returns 1", () => {
+test("check prints all problems on standard error and returns 1", () => {
   const { code, out, err } = run(["check", "--worker.port=x"], { FORECASTNET_SERIES_HORIZON: "0" });
   assert.equal(code, 1);
   assert.equal(out, "");
   assert.match(err, /2 problems.*series\.horizon: 0 given.*worker\.port: "x" given/s);
 });
 
-test("print shows each value with its source, and of a secret only the path", (context) => {
+test("check refuses a model family that there is not, and names those there are", () => {
+  const overrides = "--series.overrides=[{match: 'a*', family: linear}, {match: 'b*', family: arima}]";
+  const { code, err } = run(["check", overrides], { FORECASTNET_SERIES_FAMILY: "prophet" });
+  assert.equal(code, 1);
+  const known = "allowed: forecastnet, linear, seasonal-naive, persistence";
+  assert.deepEqual(err.split("\n  ").slice(1), [
+    `series.family: "prophet" given (environment FORECASTNET_SERIES_FAMILY), ${known}`,
+    `series.overrides[1].family: "arima" given (flag --series.overrides), ${known}`,
+  ]);
+  assert.equal(run(["check", "--series.family=linear"]).code, 0);
+});
+
+test("print shows each value with its source, and only the path of a secret", (context) => {
   const folder = folderWith(context, {
     "c.yaml": "kafka: { brokers: [k:1], sasl: { mechanism: plain, username: u } }",
     pw: "hunter2\n",
@@ -48,7 +60,7 @@ test("print shows each value with its source, and of a secret only the path", (c
   assert.ok(!out.includes("hunter2"));
 });
 
-test("what print shows can be loaded again and gives the same", (context) => {
+test("the output of print can be loaded again and gives the same configuration", (context) => {
   const { out } = run([
     "print",
     "--series.overrides=[{match: '#*', horizon: 12}]",
@@ -60,10 +72,10 @@ test("what print shows can be loaded again and gives the same", (context) => {
   assert.equal(withoutSources(run(["print", "--config", file]).out), withoutSources(out));
 });
 
-test("any other action shows the usage and returns 2", () => {
-  for (const argv of [[], ["--help"], ["chekc"]]) {
+test("any other action prints the usage and returns 2", () => {
+  for (const argv of [[], ["chekc"]]) {
     const { code, err } = run(argv);
     assert.equal(code, 2);
-    assert.match(err, /^usage: forecastnet config check\|print/);
+    assert.match(err, /^config needs an action: check or print\n\nusage: forecastnet config check\|print/);
   }
 });

@@ -1,4 +1,4 @@
-// The command line as a process: what it prints, and where, and the code it ends with.
+// The command line as a process: output and exit codes.
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
@@ -29,17 +29,17 @@ test("help lists the commands on standard output", () => {
   }
 });
 
-test("a missing or unknown command shows the usage on standard error and returns 2", () => {
+test("a missing or unknown command prints the usage on standard error and returns 2", () => {
   const { status, stdout, stderr } = run();
   assert.deepEqual([status, stdout], [2, ""]);
-  assert.match(stderr, /^usage: forecastnet <command>/);
+  assert.match(stderr, /^usage: forecastnet COMMAND/);
   const unknown = run("forcast");
   assert.equal(unknown.status, 2);
   assert.match(unknown.stderr, /^unknown command forcast\n\nusage:/);
 });
 
 for (const role of ["worker", "trainer"]) {
-  test(`an invalid configuration ends the ${role} with 1, all problems and the remedy`, () => {
+  test(`a ${role} with an invalid configuration prints all problems and the remedy and returns 1`, () => {
     const { status, stdout, stderr } = run(role, "--worker.port=x", "--series.horizon=0");
     assert.deepEqual([status, stdout], [1, ""]);
     assert.match(stderr, /^CONFIG_INVALID: /);

@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { productVersion } from "../../../src/cli/version.ts";
 import { projectRoot } from "../../rig/project.ts";
 
-test("the version is the one package.json states", () => {
+test("the version is the one that package.json states", () => {
   const { version } = JSON.parse(readFileSync(join(projectRoot, "package.json"), "utf8"));
   assert.equal(productVersion(), version);
   assert.match(version, /^\d+\.\d+\.\d+/);

@@ -1,4 +1,4 @@
-// `forecastnet worker` and `forecastnet trainer` as processes, with no broker to be had: they wait, say so, and obey
+// `forecastnet worker` and `forecastnet trainer` as processes without a broker: they retry, report it, and stop on
 // SIGTERM.
 
 import assert from "node:assert/strict";
@@ -12,8 +12,8 @@ import { fileURLToPath } from "node:url";
 
 const main = fileURLToPath(new URL("../../../src/cli/main.js", import.meta.url));
 
-/** A port of this machine where nobody listens. */
-async function deafPort(): Promise<number> {
+/** A port of this machine on which nothing listens. */
+async function unusedPort(): Promise<number> {
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;
@@ -30,8 +30,8 @@ function start(t: TestContext, argv: readonly string[]): ChildProcessByStdio<nul
 
 for (const role of ["worker", "trainer"]) {
   describe(`a ${role} without a broker`, () => {
-    test("is alive, not ready, and ends well on SIGTERM", { timeout: 30_000 }, async (t) => {
-      const brokers = `--kafka.brokers=127.0.0.1:${await deafPort()}`;
+    test("is alive, not ready, and exits with 0 on SIGTERM", { timeout: 30_000 }, async (t) => {
+      const brokers = `--kafka.brokers=127.0.0.1:${await unusedPort()}`;
       const child = start(t, [role, brokers, "--worker.host=127.0.0.1", "--worker.port=0"]);
       const exited = once(child, "exit");
       const messages: string[] = [];
@@ -54,7 +54,7 @@ for (const role of ["worker", "trainer"]) {
       assert.equal(messages.at(-1), `${role} state changed: stopped`);
     });
 
-    test("whose port is taken says so and returns 3", { timeout: 30_000 }, async (t) => {
+    test("whose port is taken reports it and returns 3", { timeout: 30_000 }, async (t) => {
       const server = createServer().listen(0, "127.0.0.1");
       t.after(() => server.close());
       await once(server, "listening");

@@ -1,23 +1,37 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { SeriesSettings } from "../../../src/domain.ts";
-import { ModelStore } from "../../../src/forecast/model-store.ts";
-import { restoreModels } from "../../../src/forecast/restore-models.ts";
+import { ModelStore, restoreModels } from "../../../src/forecast/model-store.ts";
 import type { StoredRecord } from "../../../src/log/log.ts";
 import { newestByKey } from "../../../src/log/newest-by-key.ts";
-import type { ForecastNetModel } from "../../../src/models/forecastnet/model.ts";
+import { createFamilies } from "../../../src/models/families.ts";
+import { openIdleEngine } from "../../pipeline/support/idle-engine.ts";
 import { modelRecord, storedModel } from "../../rig/model-record.ts";
-import { type RandomModelOptions, randomModel } from "../../rig/random-model.ts";
+import { netOf, type RandomModelOptions, randomModel } from "../../rig/random-model.ts";
 
 const settings: SeriesSettings = {
   ...{ interval: "PT1H", offsetMs: 0, horizon: 3, season: 3, history: 20, every: 1 },
-  ...{ gapPolicy: "linear", gapMax: 1, cohort: "", form: "auto", driftRatio: 1.5, driftBound: 0 },
+  ...{
+    gapPolicy: "linear",
+    gapMax: 1,
+    cohort: "",
+    family: "forecastnet",
+    form: "auto",
+    driftRatio: 1.5,
+    driftBound: 0,
+    forgetAfter: "never",
+  },
 };
+
+const idle = await openIdleEngine();
 
 function storeOf() {
   const released: string[] = [];
-  const release = ({ key, version }: ForecastNetModel) => void released.push(`${key}@${version}`);
-  return { store: new ModelStore({ settingsOf: () => settings, release }), released };
+  const families = createFamilies({
+    ...idle,
+    release: ({ key, version }) => void released.push(`${key}@${version}`),
+  });
+  return { store: new ModelStore({ settingsOf: () => settings, families }), released };
 }
 
 const recordOf = (options: RandomModelOptions = {}) => modelRecord(randomModel(options));
@@ -34,8 +48,10 @@ describe("a model store", () => {
   test("holds weights in shared memory, once", () => {
     const { store } = storeOf();
     store.put(recordOf());
-    const weights = store.of("a")?.model.members[0].weights;
-    assert.ok(weights?.buffer instanceof SharedArrayBuffer);
+    const serving = store.of("a");
+    assert.ok(serving !== undefined);
+    const [{ weights }] = netOf(serving.model).members;
+    assert.ok(weights.buffer instanceof SharedArrayBuffer);
     assert.equal(weights.buffer.byteLength, weights.byteLength);
   });
 
@@ -61,7 +77,7 @@ describe("a model store", () => {
     assert.deepEqual(storeOf().store.put(recordOf({ horizon: 4 })), {
       modelKey: "a",
       reason: "horizon",
-      detail: "model a@v1 looks 4 steps ahead, its series is configured for 3: train it again",
+      detail: "model a@v1 forecasts 4 steps, its series is configured for 3: train it again",
     });
   });
 
@@ -69,7 +85,7 @@ describe("a model store", () => {
     assert.deepEqual(storeOf().store.put(recordOf({ spec: { channels: 3, targets: [0, 2] } })), {
       modelKey: "a",
       reason: "targets",
-      detail: "model a@v1 forecasts channels 0, 2 of its 3: train one that forecasts them all",
+      detail: "model a@v1 forecasts channels 0, 2 of 3: train one that forecasts all",
     });
     const all = recordOf({ spec: { channels: 2, targets: [0, 1] } });
     assert.equal(storeOf().store.put(all), null);
@@ -80,7 +96,7 @@ describe("a model store", () => {
     assert.deepEqual(refusal, {
       modelKey: "a",
       reason: "history",
-      detail: "model a@v1 looks back on 21 steps, its series keeps 20: raise series.history",
+      detail: "model a@v1 needs 21 steps, its series keeps 20: raise series.history",
     });
     assert.equal(storeOf().store.put(recordOf({ spec: { inputLength: 20 } })), null);
   });
@@ -94,7 +110,7 @@ describe("a model store", () => {
     assert.match(refusal?.detail ?? "", /^record of a@v1: checksum is /);
     assert.equal(
       storeOf().store.put({ ...recordOf({ key: "b" }), modelKey: "a" })?.detail,
-      "record of a@v1: weights are those of b@v1; expected are its own",
+      "record of a@v1: its weights are those of b@v1",
     );
   });
 
@@ -111,7 +127,7 @@ describe("restoring models", () => {
     const { store } = storeOf();
     async function* changelog() {
       for (const [offset, record] of records.entries())
-        yield [{ ...record, offset, headers: {}, timestampMs: 0 }];
+        yield [{ ...record, offset, headers: [], timestampMs: 0 }];
     }
     return { store, refusals: await restoreModels(store, await newestByKey(changelog())) };
   }
@@ -151,7 +167,7 @@ describe("restoring models", () => {
     );
     assert.equal(
       refusals[1].detail,
-      "the record under the key c holds the model of b: write each under its own key",
+      "the record under the key c is of the model b: write each model under its own key",
     );
   });
 });

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { setImmediate } from "node:timers/promises";
 import { ahead } from "../../../src/runtime/ahead.ts";
 
-/** Numbers from 0 on, which tells how many were asked for and whether it was closed. */
+/** Yields numbers from 0 on; `seen` has how many it made and whether it was closed. */
 function counter(end = Number.POSITIVE_INFINITY) {
   const seen = { made: 0, isClosed: false };
   async function* numbers(): AsyncGenerator<number> {
@@ -29,7 +29,7 @@ async function turns(count = 20): Promise<void> {
   for (let turn = 0; turn < count; turn++) await setImmediate();
 }
 
-test("everything passes in order, whatever the depth", async () => {
+test("items pass in order at any depth", async () => {
   for (const depth of [1, 2, 7]) {
     const got: number[] = [];
     for await (const item of ahead(counter(10).numbers(), eager(depth))) got.push(item);
@@ -37,7 +37,7 @@ test("everything passes in order, whatever the depth", async () => {
   }
 });
 
-test("no more than the depth is made ahead of a slow reader, and onDepth tells how many wait", async () => {
+test("at most `depth` items are pulled ahead of a slow reader, and onDepth receives their number", async () => {
   const { seen, numbers } = counter();
   let waiting = -1;
   const onDepth = (depth: number) => {
@@ -52,7 +52,7 @@ test("no more than the depth is made ahead of a slow reader, and onDepth tells h
   await items.return(undefined);
 });
 
-test("nothing is pulled ahead behind an item that does not call for it", async () => {
+test("nothing is pulled ahead while an item is not worthwhile", async () => {
   const { seen, numbers } = counter();
   const items = ahead(numbers(), { depth: 3, isWorthwhile: (item) => item === 2, onDepth: () => {} });
   const made: number[] = [];
@@ -65,7 +65,7 @@ test("nothing is pulled ahead behind an item that does not call for it", async (
   await items.return(undefined);
 });
 
-test("a failure upstream is met in its turn, after what came before it", async () => {
+test("an upstream error is thrown after the items before it", async () => {
   async function* failing(): AsyncGenerator<number> {
     yield 1;
     yield 2;
@@ -84,7 +84,7 @@ test("a reader that leaves closes the upstream", async () => {
   assert.equal(seen.isClosed, true);
 });
 
-test("a reader that fails does not wait for an upstream that has nothing to give", {
+test("a reader that fails does not wait for a quiet upstream", {
   timeout: 5_000,
 }, async () => {
   async function* quiet(): AsyncGenerator<number> {

@@ -8,16 +8,16 @@ const next = (expression: string, after: string) => {
   return ms === null ? null : new Date(ms).toISOString();
 };
 
-test("a time is the first after the one given, never the one given", () => {
+test("the next run is strictly after the given time", () => {
   assert.equal(next("*/5 * * * *", "2024-01-01T00:04:59.999Z"), "2024-01-01T00:05:00.000Z");
   assert.equal(next("*/5 * * * *", "2024-01-01T00:05:00.000Z"), "2024-01-01T00:10:00.000Z");
 });
 
-test("a sixth field, the first, holds seconds", () => {
+test("an expression with six fields starts with seconds", () => {
   assert.equal(next("*/10 * * * * *", "2024-01-01T00:00:03Z"), "2024-01-01T00:00:10.000Z");
 });
 
-test("times are UTC, whatever the machine's zone and its changes of the hour", () => {
+test("times are UTC whatever the time zone of the machine", () => {
   for (const [after, expected] of [
     ["2024-03-30T12:00:00Z", "2024-03-31T02:30:00.000Z"],
     ["2024-10-26T12:00:00Z", "2024-10-27T02:30:00.000Z"],
@@ -26,13 +26,13 @@ test("times are UTC, whatever the machine's zone and its changes of the hour", (
   }
 });
 
-test("a day that comes once in four years is found; one that never comes is none", () => {
+test("the next run finds a leap day, and is null for a day that never comes", () => {
   assert.equal(next("0 0 29 2 *", "2024-03-01T00:00:00Z"), "2028-02-29T00:00:00.000Z");
   assert.equal(next("0 0 30 2 *", "2024-01-01T00:00:00Z"), null);
   assert.equal(next("2020-01-01T00:00:00", "2024-01-01T00:00:00Z"), null);
 });
 
-test("what cannot be read is explained, and what can is not", () => {
+test("cronProblem explains an invalid expression and is null for a valid one", () => {
   for (const expression of ["*/5 * * * *", "*/10 * * * * *", "@hourly"]) {
     assert.equal(cronProblem(expression), null, expression);
   }

@@ -15,7 +15,9 @@ const routes: Routes = {
   "GET /things/:key": (key) => text(200, `one <${key}>`),
   "GET /things/first": () => text(200, "the first"),
   "GET /things/:key/export": (key) => ({
-    ...{ status: 200, contentType: "application/octet-stream", body: Buffer.from([0, 255, 128]) },
+    status: 200,
+    contentType: "application/octet-stream",
+    body: Buffer.from([0, 255, 128]),
     headers: { "x-key": encodeURIComponent(key) },
   }),
   "POST /things/:key/change": withToken(token, async (key, query, request) =>
@@ -35,7 +37,7 @@ async function client(t: TestContext): Promise<(path: string, init?: RequestInit
   return (path, init) => fetch(`http://127.0.0.1:${port}${path}`, init);
 }
 
-/** A connection that says exactly what it is told to. */
+/** A raw connection. */
 async function open(t: TestContext, port: number): Promise<Socket> {
   const socket = connect(port, "127.0.0.1");
   t.after(() => socket.destroy());
@@ -43,7 +45,7 @@ async function open(t: TestContext, port: number): Promise<Socket> {
   return socket;
 }
 
-async function heard(socket: Socket): Promise<string> {
+async function readAll(socket: Socket): Promise<string> {
   let all = "";
   for await (const chunk of socket) all += chunk;
   return all;
@@ -53,10 +55,12 @@ const post = (
   body: NonNullable<RequestInit["body"]>,
   headers: Record<string, string> = { authorization },
 ) => ({
-  ...{ method: "POST", body, headers },
+  method: "POST",
+  body,
+  headers,
 });
 
-test("a parameter may hold anything once it is encoded, and lies anywhere in the path", async (t) => {
+test("an encoded parameter may contain anything and may be anywhere in the path", async (t) => {
   const get = await client(t);
   for (const key of ["pump/7", "a b", "ü→深", "50%", "x?y#z", "a.b", "__proto__", "\u0000"]) {
     const path = `/things/${encodeURIComponent(key)}`;
@@ -65,24 +69,24 @@ test("a parameter may hold anything once it is encoded, and lies anywhere in the
   }
 });
 
-test("a parameter of dots is no way up", async (t) => {
+test("a parameter of dots does not change the path", async (t) => {
   const socket = await open(t, await serve(t));
   socket.write("GET /things/%2E%2E HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
-  assert.match(await heard(socket), /^HTTP\/1\.1 200 [\s\S]*one <\.\.>/);
+  assert.match(await readAll(socket), /^HTTP\/1\.1 200 [\s\S]*one <\.\.>/);
 });
 
-test("an address with its host in front, as proxies send it, is understood", async (t) => {
+test("an absolute address, as proxies send it, is understood", async (t) => {
   const socket = await open(t, await serve(t));
   socket.write("GET http://somewhere/things/a?x=1 HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
-  assert.match(await heard(socket), /one <a>/);
+  assert.match(await readAll(socket), /one <a>/);
 });
 
-test("a path given in full goes before one that leaves a part open", async (t) => {
+test("a path without a parameter takes precedence over one with a parameter", async (t) => {
   const get = await client(t);
   assert.equal(await (await get("/things/first")).text(), "the first\n");
 });
 
-test("bytes are answered as they are", async (t) => {
+test("binary answers are sent unchanged", async (t) => {
   const get = await client(t);
   const answer = await get("/things/a/export");
   assert.equal(answer.headers.get("content-type"), "application/octet-stream");
@@ -91,17 +95,17 @@ test("bytes are answered as they are", async (t) => {
   assert.deepEqual([head.headers.get("content-length"), await head.text()], ["3", ""]);
 });
 
-test("a wrong method is told the right ones", async (t) => {
+test("a wrong method gets a 405 with the allowed methods", async (t) => {
   const get = await client(t);
   const read = await get("/things/a/change");
   assert.deepEqual([read.status, read.headers.get("allow")], [405, "POST"]);
-  assert.equal(await read.text(), "only POST is answered here\n");
+  assert.equal(await read.text(), "this page answers only POST\n");
   const written = await get("/things", post("x"));
   assert.deepEqual([written.status, written.headers.get("allow")], [405, "GET, HEAD"]);
   assert.equal((await get("/things//change", post("x"))).status, 404);
 });
 
-test("the bearer of the token may change, with a query and a body of bytes", async (t) => {
+test("a request with the token may change things, with a query and a binary body", async (t) => {
   const get = await client(t);
   const answer = await get("/things/a%2Fb/change?how=fast", post(Buffer.from([1, 255])));
   assert.deepEqual([answer.status, await answer.text()], [202, "a/b fast 01ff\n"]);
@@ -109,14 +113,14 @@ test("the bearer of the token may change, with a query and a body of bytes", asy
   assert.equal(lowerCase.status, 202);
 });
 
-test("without a configured token nothing may change, and the setting is named", async (t) => {
+test("without a configured token a change gets a 403 that names the setting", async (t) => {
   const get = await client(t);
   const answer = await get("/closed", post("x"));
   assert.equal(answer.status, 403);
   assert.match(await answer.text(), /worker\.tokenFile/);
 });
 
-test("a wrong or missing token is a 401 that does not tell the right one", async (t) => {
+test("a wrong or missing token gets a 401 that does not reveal the right one", async (t) => {
   const get = await client(t);
   const wrongs = ["Bearer open-sesam", "Bearer open-sesame2", "Basic open-sesame", "open-sesame", "Bearer "];
   for (const headers of [{}, ...wrongs.map((wrong) => ({ authorization: wrong }))]) {
@@ -127,11 +131,11 @@ test("a wrong or missing token is a 401 that does not tell the right one", async
   }
 });
 
-test("a body that is too large is a 413, whether it says so or not, and the server goes on", async (t) => {
+test("a body that is too large gets a 413, with or without a declared length", async (t) => {
   const get = await client(t);
   const declared = await get("/things/a/change", post("x".repeat(1_000_000)));
   assert.equal(declared.status, 413);
-  assert.match(await declared.text(), /larger than the 10 bytes/);
+  assert.match(await declared.text(), /larger than the limit of 10 bytes/);
   const stream = new ReadableStream({
     start(controller) {
       for (let i = 0; i < 100; i++) controller.enqueue(new Uint8Array(10_000));
@@ -143,7 +147,9 @@ test("a body that is too large is a 413, whether it says so or not, and the serv
   assert.equal((await get("/things/a/change", post("0123456789"))).status, 202);
 });
 
-test("a body that says it is too large is refused before it comes", { timeout: 10_000 }, async (t) => {
+test("a body with a declared length that is too large is refused before it arrives", {
+  timeout: 10_000,
+}, async (t) => {
   const socket = await open(t, await serve(t));
   socket.write(`POST /things/a/change HTTP/1.1\r\nhost: x\r\nauthorization: ${authorization}\r\n`);
   socket.write("content-length: 11\r\n\r\n");
@@ -151,21 +157,21 @@ test("a body that says it is too large is refused before it comes", { timeout: 1
   assert.match(String(answer), /^HTTP\/1\.1 413 /);
 });
 
-test("a body that does not arrive in time loses its connection", { timeout: 10_000 }, async (t) => {
+test("a body that does not arrive in time gets a 408", { timeout: 10_000 }, async (t) => {
   const port = await serve(t, { requestMs: 50 });
   const socket = await open(t, port);
   socket.write(`POST /things/a/change HTTP/1.1\r\nhost: x\r\nauthorization: ${authorization}\r\n`);
   socket.write("content-length: 5\r\n\r\nab");
-  assert.match(await heard(socket), /^HTTP\/1\.1 408 /);
+  assert.match(await readAll(socket), /^HTTP\/1\.1 408 /);
 });
 
-test("a body that nobody reads does not stay for ever either", { timeout: 10_000 }, async (t) => {
+test("a connection with an unread body is closed in time", { timeout: 10_000 }, async (t) => {
   const socket = await open(t, await serve(t, { requestMs: 50 }));
   socket.write("POST /closed HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\n\r\nab");
-  assert.match(await heard(socket), /^HTTP\/1\.1 403 /);
+  assert.match(await readAll(socket), /^HTTP\/1\.1 403 /);
 });
 
-test("a client that goes away while it sends harms nobody", async (t) => {
+test("a client that disconnects while it sends does not affect others", async (t) => {
   const port = await serve(t);
   const socket = await open(t, port);
   const closed = new Promise((resolve) => socket.once("close", resolve));

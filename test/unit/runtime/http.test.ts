@@ -19,7 +19,7 @@ async function serve(t: TestContext): Promise<(path: string, init?: RequestInit)
   return (path, init) => fetch(`http://127.0.0.1:${server.port}${path}`, init);
 }
 
-test("exact paths answer with their status and type", async (t) => {
+test("a path without a parameter answers with its status and content type", async (t) => {
   const get = await serve(t);
   const plain = await get("/plain?x=1");
   assert.deepEqual(
@@ -30,36 +30,36 @@ test("exact paths answer with their status and type", async (t) => {
   assert.deepEqual([facts.status, await facts.json()], [201, { a: 1 }]);
 });
 
-test("a path that ends in a slash takes one parameter, decoded, and the query", async (t) => {
+test("a path that ends in a slash takes one decoded parameter and the query", async (t) => {
   const get = await serve(t);
   assert.equal(await (await get("/series/pump%2F7%20%C3%A9?last=5")).text(), "pump/7 é 5\n");
   assert.equal((await get("/series/%E0%A4%A")).status, 400);
 });
 
-test("what is not there is a 404 that names what is", async (t) => {
+test("an unknown path gets a 404 that names the known ones", async (t) => {
   const get = await serve(t);
   for (const path of ["/", "/series", "/series/a/b", "/plain/x", "/__proto__", "/constructor"]) {
     const answer = await get(path);
     assert.equal(answer.status, 404, path);
-    assert.match(await answer.text(), /try .*\/plain/);
+    assert.match(await answer.text(), /the pages are .*\/plain/);
   }
 });
 
-test("only GET and HEAD are answered, HEAD without a body", async (t) => {
+test("a GET route answers GET and HEAD, HEAD without a body", async (t) => {
   const get = await serve(t);
   assert.equal((await get("/plain", { method: "POST", body: "x" })).status, 405);
   const head = await get("/plain", { method: "HEAD" });
   assert.deepEqual([head.status, head.headers.get("content-length"), await head.text()], [200, "6", ""]);
 });
 
-test("a page that fails says so with a 500, and the server goes on", async (t) => {
+test("a route that throws gets a 500, and the server continues", async (t) => {
   const get = await serve(t);
   const broken = await get("/broken");
-  assert.deepEqual([broken.status, await broken.text()], [500, "this page failed: Error: out of ink\n"]);
+  assert.deepEqual([broken.status, await broken.text()], [500, "the request failed: Error: out of ink\n"]);
   assert.equal((await get("/plain")).status, 200);
 });
 
-test("an address that is none is the caller's fault, not ours", async (t) => {
+test("an invalid address gets a 400", async (t) => {
   const server = await serveHttp(routes, "127.0.0.1", 0);
   t.after(() => server.close());
   const status = await new Promise((resolve, reject) => {
@@ -70,7 +70,9 @@ test("an address that is none is the caller's fault, not ours", async (t) => {
   assert.equal(status, 400);
 });
 
-test("closing does not wait for a client that keeps its connection", { timeout: 5_000 }, async (t) => {
+test("closing the server does not wait for a client that keeps its connection", {
+  timeout: 5_000,
+}, async (t) => {
   const server = await serveHttp(routes, "127.0.0.1", 0);
   const client = connect(server.port, "127.0.0.1");
   t.after(() => client.destroy());
@@ -82,7 +84,7 @@ test("closing does not wait for a client that keeps its connection", { timeout: 
   await closed;
 });
 
-test("a port that is taken is an error of serveHttp itself", async (t) => {
+test("serveHttp rejects when the port is taken", async (t) => {
   const server = await serveHttp(routes, "127.0.0.1", 0);
   t.after(() => server.close());
   await assert.rejects(serveHttp(routes, "127.0.0.1", server.port), { code: "EADDRINUSE" });

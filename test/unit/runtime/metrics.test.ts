@@ -5,21 +5,34 @@ import { metricTable, stages } from "../../../src/runtime/metric-table.ts";
 import { createMetrics } from "../../../src/runtime/metrics.ts";
 
 const engine = {
-  ...{ name: "simd", device: "cpu", residentModels: 3, residentBytes: 4096 },
-  ...{ waitingForecasts: 8, waitingFits: 2 },
+  name: "simd",
+  device: "cpu",
+  residentModels: 3,
+  residentBytes: 4096,
+  waitingForecasts: 8,
+  waitingFits: 2,
 };
 const facts: ServiceFacts = {
-  ...{ state: "running", partitions: 2, series: 5, lag: 7, bufferedBatches: 1, models: 4 },
+  state: "running",
+  partitions: 2,
+  series: 5,
+  lag: 7,
+  bufferedBatches: 1,
+  models: 4,
   training: { inFlight: 1, waiting: 2 },
   phases: { cold: 3, drifting: 1 },
-  ...{ isReady: true, restoring: 1, quality: [], engine },
+  isReady: true,
+  restoring: 1,
+  waiting: 2,
+  quality: [],
+  engine,
 };
 
 async function linesOf(metrics: ReturnType<typeof createMetrics>, given: ServiceFacts): Promise<string[]> {
   return (await metrics.expose(given)).text.split("\n").filter((line) => line.startsWith("forecastnet_"));
 }
 
-test("every verb of a stage moves the number it names", async () => {
+test("every function of a metric group changes its metric", async () => {
   const metrics = createMetrics("1.2.3");
   metrics.source.batch(40);
   metrics.source.deadLetter("bad-time");
@@ -31,6 +44,7 @@ test("every verb of a stage moves the number it names", async () => {
   metrics.models.fallback("channels");
   metrics.models.refused("horizon", 6);
   metrics.live.scored(11);
+  metrics.live.dropped(5);
   metrics.retrain.decided("promoted");
   metrics.retrain.evaluated(12, 2);
   metrics.retrain.trained("failed", 4);
@@ -52,6 +66,7 @@ test("every verb of a stage moves the number it names", async () => {
     'forecastnet_observations_total{outcome="advanced"} 39',
     "forecastnet_skipped_origins_total 3",
     "forecastnet_scored_steps_total 11",
+    "forecastnet_live_scores_dropped_total 5",
     'forecastnet_model_decisions_total{kind="promoted"} 1',
     "forecastnet_series_evaluated_total 12",
     "forecastnet_training_wishes_total 2",
@@ -72,6 +87,7 @@ test("every verb of a stage moves the number it names", async () => {
     ...stages.map((stage) => `forecastnet_stage_duration_seconds_count{stage="${stage}"} 1`),
     "forecastnet_ready 1",
     "forecastnet_partitions_restoring 1",
+    "forecastnet_partitions_waiting 2",
     "forecastnet_restored_blocks_total 6",
     "forecastnet_restore_duration_seconds_sum 2",
     'forecastnet_state_changes_total{from="starting",to="joining"} 1',
@@ -96,7 +112,7 @@ test("every verb of a stage moves the number it names", async () => {
   );
 });
 
-test("the state the worker has left is 0, the one it is in is 1", async () => {
+test("the present state of the worker is 1 and the others are 0", async () => {
   const metrics = createMetrics("x");
   await metrics.expose({ ...facts, state: "joining" });
   const states = (await linesOf(metrics, facts)).filter((line) => line.includes("worker_state"));
@@ -107,7 +123,7 @@ test("the state the worker has left is 0, the one it is in is 1", async () => {
   assert.ok(states.includes('forecastnet_worker_state{state="joining"} 0'));
 });
 
-test("two workers in one process count apart, and no name lacks its help", async () => {
+test("two workers in one process count separately, and every metric has a help text", async () => {
   const [one, other] = [createMetrics("x"), createMetrics("x")];
   one.window.skippedOrigins(5);
   assert.ok((await linesOf(other, facts)).includes("forecastnet_skipped_origins_total 0"));
@@ -118,21 +134,23 @@ test("two workers in one process count apart, and no name lacks its help", async
   assert.deepEqual(named, helped);
 });
 
-test("what may happen is counted from 0 on, so that the first time is an increase", async () => {
+test("a counter with known labels starts at 0, so that the first event is an increase", async () => {
   const lines = await linesOf(createMetrics("x"), facts);
   for (const reason of metricTable.deadLetters.labels.reason)
     assert.ok(lines.includes(`forecastnet_dead_letters_total{reason="${reason}"} 0`));
   assert.ok(lines.includes('forecastnet_model_decisions_total{kind="rolled-back"} 0'));
 });
 
-describe("the series of a fleet", () => {
+describe("the metrics of series", () => {
   const qualityOf = (seriesId: string, mase: number): SeriesQuality => ({
-    ...{ seriesId, mase, scaledCrps: mase / 2 },
+    seriesId,
+    mase,
+    scaledCrps: mase / 2,
     coverage: [{ stated: 0.8, observed: 0.72 }],
   });
   const fleet = Array.from({ length: 1_200 }, (_, i) => qualityOf(`pump-${i}`, i / 1_000));
 
-  test("are told by how many are how good, as of each scrape", async () => {
+  test("are histograms over the series at the time of the scrape", async () => {
     const metrics = createMetrics("x");
     await metrics.expose({ ...facts, quality: fleet });
     const lines = await linesOf(metrics, { ...facts, quality: fleet.slice(0, 700) });
@@ -149,7 +167,7 @@ describe("the series of a fleet", () => {
     );
   });
 
-  test("are named only when they are the worst, or when somebody asked for them; a hundred of those at most", async () => {
+  test("name only the worst series and at most a hundred configured ones", async () => {
     const metrics = createMetrics("x", { worstSeries: 2, series: ["pump-5", "pump-11*"] });
     const named = async (quality: readonly SeriesQuality[]) =>
       (await linesOf(metrics, { ...facts, quality })).filter((line) => line.includes("series_id="));
@@ -164,7 +182,7 @@ describe("the series of a fleet", () => {
     assert.deepEqual(await named([]), []);
   });
 
-  test("are told right to two that ask at the same time", async () => {
+  test("are right in two concurrent scrapes", async () => {
     const metrics = createMetrics("x");
     const both = await Promise.all([
       metrics.expose({ ...facts, quality: fleet }),

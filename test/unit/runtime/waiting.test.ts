@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
+import { getEventListeners } from "node:events";
 import { type TestContext, test } from "node:test";
-import { backoff, fired, firesWithin, settlesWithin } from "../../../src/runtime/waiting.ts";
+import { backoff, fired, firesWithin, settlesWithin, untilFired } from "../../../src/runtime/waiting.ts";
 
 const never = new Promise<never>(() => {});
 
@@ -30,6 +31,14 @@ test("fired and firesWithin hear a signal, also one that fired before they asked
   await fired(controller.signal);
   assert.equal(await firesWithin(controller.signal, 0), true);
   assert.equal(await firesWithin(new AbortController().signal, 1), false);
+});
+
+test("who waits for a signal, or for something else first, leaves no listener behind", async () => {
+  const { signal } = new AbortController();
+  await untilFired(Promise.resolve(), signal);
+  await assert.rejects(untilFired(Promise.reject(new Error("broken")), signal), /broken/);
+  await firesWithin(signal, 1);
+  assert.equal(getEventListeners(signal, "abort").length, 0);
 });
 
 test("backoff ends at once when its signal fires, before or during the pause", {

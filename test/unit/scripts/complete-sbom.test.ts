@@ -1,4 +1,4 @@
-// The bill of materials is the same whenever it is made, and knows the libraries that came as wheels.
+// The bill of materials: reproducible, and complete with the libraries from wheels.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -15,13 +15,13 @@ function fromNpm(mark: string): SpdxDocument {
   };
 }
 
-test("two made at different times are equal, to the byte", () => {
+test("two bills of materials made at different times are identical", () => {
   const [first, second] = ["1", "2"].map((mark) => completeSbom(fromNpm(mark), [], 86_400_000));
   assert.equal(JSON.stringify(first), JSON.stringify(second));
   assert.equal(first?.creationInfo.created, "1970-01-02T00:00:00Z");
 });
 
-test("wheels are packages with their checksums, contained in the product", () => {
+test("wheels are listed as packages of the product, with their checksums", () => {
   const wheel = { name: "tensorflow", version: "2.15.1", sha256: "ab".repeat(32) };
   const sbom = completeSbom(fromNpm("1"), [wheel], 0);
   assert.equal(sbom.packages[0]?.name, "tensorflow");

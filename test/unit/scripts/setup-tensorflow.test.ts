@@ -1,5 +1,5 @@
-// The setup as a process, on machines that lack something: stand-ins for python3 and g++ on its search path, no
-// network, and a cache of its own. What it says, the code it ends with, and that it leaves nothing behind.
+// The setup as a process on machines that lack something: fake python3 and g++ on its search path, no network, and its own
+// cache. Checks messages, exit codes, and that no partial files remain.
 
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
@@ -17,14 +17,14 @@ const scratch = mkdtempSync(join(tmpdir(), "forecastnet-setup-"));
 after(() => rmSync(scratch, { recursive: true }));
 
 interface Machine {
-  /** Shell programs by name; there is nothing else on the search path. */
+  /** Shell scripts by name; nothing else is on the search path. */
   readonly tools?: Readonly<Record<string, string>>;
 }
 
 interface Run {
   readonly child: ChildProcess;
   readonly cache: string;
-  /** Resolves when standard error holds the text; never, if the process ends without it. */
+  /** Resolves when standard error contains the text; never if the process ends before. */
   readonly said: (words: string) => Promise<void>;
   readonly ended: Promise<{ readonly code: number | null; readonly stdout: string; readonly stderr: string }>;
 }
@@ -61,7 +61,7 @@ function filesIn(folder: string): string[] {
   return existsSync(folder) ? readdirSync(folder, { recursive: true, encoding: "utf8" }) : [];
 }
 
-test("a command line it does not understand shows the usage and returns 2", async () => {
+test("a wrong command line prints the usage and returns 2", async () => {
   for (const argv of [[], ["tpu"], ["cpu", "gpu"], ["cpu", "--chekc"]]) {
     const { code, stdout, stderr } = await start(argv).ended;
     assert.deepEqual([code, stdout], [2, ""], argv.join(" "));
@@ -69,37 +69,39 @@ test("a command line it does not understand shows the usage and returns 2", asyn
   }
 });
 
-describe("on a machine that lacks something", { skip: platformProblem(thisPlatform()) ?? false }, () => {
+describe("the setup on a machine that lacks something", {
+  skip: platformProblem(thisPlatform()) ?? false,
+}, () => {
   const python = (download: string): string => `case "$3" in download) ${download};; esac`;
 
-  test("it names every missing tool at once, with what to install", async () => {
+  test("names every missing tool at once, with what to install", async () => {
     const { cache, ended } = start(["cpu"]);
     const { code, stderr } = await ended;
     assert.equal(code, 1);
     assert.match(stderr, /python3 was not found.*apt-get install python3 python3-pip/);
     assert.match(stderr, /g\+\+ was not found.*apt-get install g\+\+/);
-    assert.doesNotMatch(stderr, /\n\s+at /, "a stack is no advice");
+    assert.doesNotMatch(stderr, /\n\s+at /, "the message has no stack trace");
     assert.deepEqual(filesIn(cache), ["tensorflow"]);
   });
 
-  test("it tells a python3 without pip from no python3", async () => {
+  test("distinguishes a python3 without pip from a missing python3", async () => {
     const noPip = `case "$*" in *pip*) exit 1;; esac`;
     const { stderr } = await start(["cpu"], { tools: { python3: noPip, "g++": "" } }).ended;
     assert.match(stderr, /python3 has no pip.*apt-get install python3-pip/);
     assert.doesNotMatch(stderr, /g\+\+/);
   });
 
-  test("a failed download shows pip's words, says what to check and leaves nothing behind", async () => {
+  test("shows pip's message for a failed download, says what to check, and leaves no files", async () => {
     const tools = { python3: python("echo no route to index >&2; exit 1"), "g++": "" };
     const { cache, ended } = start(["cpu"], { tools });
     const { code, stderr } = await ended;
     assert.equal(code, 1);
     assert.match(stderr, /^no route to index$/m);
-    assert.match(stderr, /could not fetch tensorflow-cpu 2\.15\.1.*check the network/s);
+    assert.match(stderr, /could not download tensorflow-cpu 2\.15\.1.*Check the network/s);
     assert.deepEqual(filesIn(cache), ["tensorflow"]);
   });
 
-  test("a wheel without the library is refused before anything is compiled", async () => {
+  test("refuses a wheel without the library before compiling", async () => {
     const tools = {
       python3: python(`for last in "$@"; do :; done; : > "\${last%/*}/x.whl"`),
       "g++": `[ "$1" = --version ] || : > "$ROOT/compiled"`,
@@ -112,7 +114,7 @@ describe("on a machine that lacks something", { skip: platformProblem(thisPlatfo
     assert.deepEqual(filesIn(cache), ["tensorflow"]);
   });
 
-  test("ended in the middle of a download, it ends that too and leaves nothing behind", {
+  test("ends a running download when it is stopped, and leaves no files", {
     timeout: 60_000,
   }, async () => {
     const tools = { python3: python("echo downloading >&2; exec /bin/sleep 120"), "g++": "" };
@@ -121,7 +123,7 @@ describe("on a machine that lacks something", { skip: platformProblem(thisPlatfo
     child.kill("SIGTERM");
     const { code, stderr } = await ended;
     assert.equal(code, 1);
-    assert.match(stderr, /ended by SIGTERM/);
+    assert.match(stderr, /stopped by SIGTERM/);
     assert.deepEqual(filesIn(cache), ["tensorflow"]);
   });
 });

@@ -13,7 +13,7 @@ function sinkOf(commit: (records: readonly Outgoing[]) => void) {
   const parts: SinkParts = {
     topic: "forecasts",
     partitions: 4,
-    encode: ({ id }) => Buffer.from(id),
+    encode: ({ raw }) => Buffer.from(raw.id),
     clock: { nowMs: () => nowMs },
     metrics: {
       ...untimed,
@@ -27,16 +27,14 @@ function sinkOf(commit: (records: readonly Outgoing[]) => void) {
     arrivedMs: number | null,
     eventMs: number | null,
   ): Batch<Forecast> => ({
-    ...{
-      partition: 5,
-      records: [letter],
-      placements: [],
-      arrivedMs,
-      eventMs,
-      isBehind: false,
-      isFull: false,
-    },
-    items: ids.map((id) => ({ id, seriesId: `series of ${id}` }) as Forecast),
+    partition: 5,
+    records: [letter],
+    placements: [],
+    arrivedMs,
+    eventMs,
+    isBehind: false,
+    isFull: false,
+    items: ids.map((id) => ({ raw: { id, window: { seriesId: `series of ${id}` } } }) as Forecast),
     settle: async (records) => {
       nowMs += 20;
       commit(records);
@@ -51,24 +49,27 @@ function sinkOf(commit: (records: readonly Outgoing[]) => void) {
   return { batchOf, run, timed };
 }
 
-test("a batch is settled once, with what it carried and its forecasts keyed by series, in the input's partition", async () => {
+test("a batch is settled once, with its records and its forecasts keyed by series, in the partition of its input", async () => {
   const commits: (readonly Outgoing[])[] = [];
   const { batchOf, run, timed } = sinkOf((records) => commits.push(records));
   await run([batchOf(["f1", "f2"], 9_500, 9_000), batchOf([], 10_100, null), batchOf([], null, null)]);
   const written = (id: string): Outgoing => ({
-    ...{ topic: "forecasts", partition: 1, key: Buffer.from(`series of ${id}`), value: Buffer.from(id) },
+    topic: "forecasts",
+    partition: 1,
+    key: Buffer.from(`series of ${id}`),
+    value: Buffer.from(id),
   });
   assert.deepEqual(commits, [[letter, written("f1"), written("f2")], [letter], [letter]]);
   assert.deepEqual(timed, [
     ...["commit 0.02", "arrival 0.52", "event 1.02"],
-    // Came, by another machine's clock, after it was settled: no negative latency. It held no observation.
+    // By the clock of another machine it arrived after it was settled: no negative latency. It held no observation.
     ...["commit 0.02", "arrival 0"],
-    // Carried decisions only.
+    // It carried decisions only.
     "commit 0.02",
   ]);
 });
 
-test("a batch that cannot be settled ends the sink, and nothing after it is settled", async () => {
+test("a batch that cannot be settled ends the sink, and no batch after it is settled", async () => {
   const commits: number[] = [];
   const { batchOf, run, timed } = sinkOf((records) => {
     commits.push(records.length);

@@ -24,8 +24,8 @@ function gridOf(puts: readonly Put[], shape = SHAPE): Grid {
   return grid;
 }
 
-describe("grid", () => {
-  test("each kind of arrival has its outcome", () => {
+describe("the grid", () => {
+  test("each kind of arrival has its own outcome", () => {
     const grid = new Grid(SHAPE);
     assert.equal(grid.put(10, 0, [1]), "advanced");
     assert.equal(grid.put(12, 0, [3]), "advanced");
@@ -38,7 +38,7 @@ describe("grid", () => {
     assert.equal(grid.put(12, 0, [3]), "too-late");
   });
 
-  test("within a slot the later event time stays, whichever arrives first", () => {
+  test("the later event time stays in a slot, whichever arrives first", () => {
     const early = { slot: 5, jitterMs: -30, values: [1] };
     const late = { slot: 5, jitterMs: 40, values: [2] };
     for (const order of [
@@ -48,7 +48,7 @@ describe("grid", () => {
       assert.equal(gridOf(order).at(5, 0), 2);
   });
 
-  test("at least the history is kept wherever its newest slot lies in a block", () => {
+  test("the grid stores at least the history, wherever the newest slot is in its block", () => {
     for (let newest = 500; newest < 500 + BLOCK_SLOTS; newest++) {
       const grid = new Grid({ ...SHAPE, history: 64 });
       for (let slot = 0; slot <= newest; slot++) grid.put(slot, 0, [slot]);
@@ -57,7 +57,7 @@ describe("grid", () => {
     }
   });
 
-  test("memory grows with age and stops at the capacity", () => {
+  test("memory grows with the age of the series and stops at the capacity", () => {
     const grid = new Grid({ channels: 2, history: 1440, maxJitterMs: 1000 });
     grid.put(-100_000, 0, [0, 0]);
     assert.equal(grid.bytes, BLOCK_SLOTS * 2 * 8);
@@ -68,7 +68,7 @@ describe("grid", () => {
     assert.equal(grid.capacityBlocks, 24);
   });
 
-  test("a jump of any length costs no memory and forgets what it leaves behind", () => {
+  test("a jump of any length needs no memory and drops the slots before it", () => {
     const grid = gridOf([{ slot: 0, jitterMs: 0, values: [1] }]);
     const bytes = grid.bytes;
     assert.equal(grid.put(1e12, 0, [2]), "advanced");
@@ -77,7 +77,7 @@ describe("grid", () => {
     assert.ok(Number.isNaN(grid.at(0, 0)));
   });
 
-  test("jitter of more than 32 bits keeps its order to the millisecond", () => {
+  test("event times whose jitter needs more than 32 bits are ordered to the millisecond", () => {
     const shape = { ...SHAPE, maxJitterMs: 366 * 86_400_000 };
     const jitterMs = 300 * 86_400_000;
     const earlier = { slot: 50, jitterMs, values: [1] };
@@ -95,7 +95,7 @@ describe("grid", () => {
     );
   });
 
-  test("a block that was read does not follow the ring", () => {
+  test("a block that was read does not change with the ring", () => {
     const grid = gridOf([{ slot: 0, jitterMs: 7, values: [1] }]);
     const { values, jitterMs } = grid.readBlock(0);
     grid.put(0, 9, [2]);
@@ -103,7 +103,7 @@ describe("grid", () => {
     assert.equal(jitterMs?.readInt32LE(0), 7);
   });
 
-  test("any order, repetition and lateness gives the grid of the sorted input", () => {
+  test("repeated, late and shuffled input gives the same grid as sorted input", () => {
     const arrivals = fc.integer({ min: 1, max: 3 }).chain((channels) =>
       fc
         .record({
@@ -116,7 +116,7 @@ describe("grid", () => {
               jitterMs: fc.integer({ min: -2, max: 2 }),
               values: fc.array(fc.integer(), { minLength: channels, maxLength: channels }),
             }),
-            // One value per event time: two different ones are a conflict, which the last write decides.
+            // One value per event time: the last write decides between two values of one time.
             { minLength: 1, maxLength: 80, selector: (put) => `${put.slot}/${put.jitterMs}` },
           ),
           seed: fc.array(fc.nat(), { minLength: 1, maxLength: 200 }),

@@ -17,18 +17,18 @@ function found(timesMs: readonly number[]) {
   return { iso: interval.iso, offsetMs };
 }
 
-describe("interval finder", () => {
+describe("the interval finder", () => {
   test("exact times give their step and no offset", () => {
     assert.deepEqual(found(times(5 * MINUTE)), { iso: "PT5M", offsetMs: 0 });
     assert.deepEqual(found(times(DAY)), { iso: "P1D", offsetMs: 0 });
     assert.deepEqual(found(times(500)), { iso: "PT0.5S", offsetMs: 0 });
   });
 
-  test("jitter around the tick is snapped away", () => {
+  test("jitter around the step does not change the interval", () => {
     assert.deepEqual(found(times(HOUR, 0, 20_000)), { iso: "PT1H", offsetMs: 0 });
   });
 
-  test("a phase beyond the jitter is kept", () => {
+  test("a phase larger than the jitter becomes the offset", () => {
     assert.deepEqual(found(times(DAY, 6 * HOUR)), { iso: "P1D", offsetMs: 6 * HOUR });
     const noon = found(times(DAY, 12 * HOUR, 30_000));
     assert.equal(noon.iso, "P1D");
@@ -50,18 +50,18 @@ describe("interval finder", () => {
     assert.deepEqual(found(yearly), { iso: "P1Y", offsetMs: 0 });
   });
 
-  test("an unusual step is rounded, not forced", () => {
+  test("an unusual step is rounded to its unit, not to a common step", () => {
     assert.equal(found(times(37_123)).iso, "PT37S");
     assert.equal(found(times(1417)).iso, "PT1.417S");
     assert.equal(found(times(42 * MINUTE)).iso, "PT42M");
   });
 
-  test("weekly times keep their weekday", () => {
+  test("weekly times keep their weekday as offset", () => {
     const tuesday = found(times(7 * DAY, DAY));
     assert.deepEqual(tuesday, { iso: "P1W", offsetMs: DAY });
   });
 
-  test("times before the epoch are found as well", () => {
+  test("times before the epoch give the same interval", () => {
     assert.deepEqual(found(times(HOUR, -60 * 365 * DAY)), { iso: "PT1H", offsetMs: 0 });
   });
 });

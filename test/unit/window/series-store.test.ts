@@ -4,7 +4,7 @@ import fc from "fast-check";
 import type { SeriesSettings } from "../../../src/domain.ts";
 import type { StateBlockRecord } from "../../../src/log/codec/schemas.generated.ts";
 import { BLOCK_SLOTS } from "../../../src/window/grid.ts";
-import { SeriesStore } from "../../../src/window/series-store.ts";
+import { restoreStore, SeriesStore } from "../../../src/window/series-store.ts";
 import { blockKey } from "../../../src/window/state-blocks.ts";
 
 const HOUR = 3_600_000;
@@ -19,7 +19,12 @@ const SETTINGS: SeriesSettings = {
   gapPolicy: "seasonal",
   gapMax: 3,
   offsetMs: 0,
-  ...{ cohort: "", form: "auto", driftRatio: 1.5, driftBound: 0 },
+  cohort: "",
+  family: "forecastnet",
+  form: "auto",
+  driftRatio: 1.5,
+  driftBound: 0,
+  forgetAfter: "never",
 };
 
 const storeWith = (settings: Partial<SeriesSettings> = {}) =>
@@ -29,7 +34,7 @@ function push(store: SeriesStore, seriesId: string, hour: number, value = hour):
   store.of(seriesId).push({ seriesId, timeMs: hour * HOUR, values: [value] });
 }
 
-/** What a compacted topic keeps: the newest record of each key. */
+/** A compacted topic: the newest record of each key. */
 class Topic {
   readonly #byKey = new Map<string, StateBlockRecord>();
 
@@ -43,7 +48,7 @@ class Topic {
 }
 
 describe("changes", () => {
-  test("a batch writes one block per series that moved, and nothing twice", () => {
+  test("a batch writes one block per series that moved, and no block twice", () => {
     const store = storeWith();
     for (let hour = 0; hour < 100; hour++) push(store, "a", hour);
     push(store, "b", 5);
@@ -53,7 +58,7 @@ describe("changes", () => {
     assert.deepEqual(store.takeChanges(), []);
   });
 
-  test("an amendment writes the older block, a point that comes too late writes nothing", () => {
+  test("a late point writes its older block, and a point that is too late writes nothing", () => {
     const store = storeWith();
     for (let hour = 0; hour < 400; hour += 2) push(store, "a", hour);
     store.takeChanges();
@@ -76,7 +81,7 @@ describe("changes", () => {
     assert.equal(topic.blocks.length, store.of("a").grid?.capacityBlocks);
   });
 
-  test("a block already taken does not change with the next batch", () => {
+  test("a block that was taken does not change with the next batch", () => {
     const store = storeWith();
     push(store, "a", 0, 1);
     const [block] = store.takeChanges();
@@ -86,7 +91,7 @@ describe("changes", () => {
     assert.equal(store.takeChanges()[0].revision, 2);
   });
 
-  test("a block evicted in the batch that changed it is not written", () => {
+  test("a block dropped in the batch that changed it is not written", () => {
     const store = storeWith();
     push(store, "a", 0);
     push(store, "a", 100_000);
@@ -97,8 +102,8 @@ describe("changes", () => {
   });
 });
 
-describe("looking", () => {
-  test("asking for a series does not make one", () => {
+describe("reading", () => {
+  test("get does not create a series", () => {
     const store = storeWith();
     assert.equal(store.get("a"), undefined);
     push(store, "a", 0);
@@ -109,7 +114,7 @@ describe("looking", () => {
 });
 
 describe("restore", () => {
-  test("a restored store equals the lost one byte for byte, and goes on alike", () => {
+  test("a restored store equals the lost one byte for byte, and continues alike", () => {
     const observation = fc.record({
       seriesId: fc.constantFrom("a", "b", "auto-c"),
       hour: fc.oneof(
@@ -157,7 +162,7 @@ describe("restore", () => {
     );
   });
 
-  test("months keep the order of event times within a slot", () => {
+  test("a restored monthly series keeps the order of event times within a slot", () => {
     const monthly = () => storeWith({ interval: "P1M" });
     const lost = monthly();
     lost.of("m").push({ seriesId: "m", timeMs: Date.UTC(2024, 0, 31, 1), values: [1] });
@@ -167,7 +172,7 @@ describe("restore", () => {
     assert.equal(restored.of("m").takeWindow(LEVELS).values[0], 1);
   });
 
-  test("blocks of overwritten ring places and of before a long jump are passed over", () => {
+  test("stale blocks from before a long jump are ignored", () => {
     const store = storeWith();
     for (let hour = 0; hour < 100; hour++) push(store, "a", hour);
     const stale = store.takeChanges();
@@ -178,15 +183,15 @@ describe("restore", () => {
     assert.equal(restored.snapshot().length, 1);
   });
 
-  test("a longer history keeps what there was, and survives the reuse of old keys", () => {
+  test("a longer history keeps the stored blocks, and survives the reuse of their keys", () => {
     const topic = new Topic();
     const before = storeWith();
     for (let hour = 0; hour < 1000; hour++) push(before, "a", hour);
     topic.write(before.takeChanges());
     const longer = storeWith({ history: 500 });
     longer.restore(topic.blocks);
-    const kept = before.snapshot().length;
-    assert.equal(longer.snapshot().length, kept);
+    const stored = before.snapshot().length;
+    assert.equal(longer.snapshot().length, stored);
     for (let hour = 1000; hour < 1100; hour++) {
       push(longer, "a", hour);
       topic.write(longer.takeChanges());
@@ -194,10 +199,10 @@ describe("restore", () => {
     const again = storeWith({ history: 500 });
     again.restore(topic.blocks);
     assert.deepEqual(again.snapshot(), longer.snapshot());
-    assert.ok(again.snapshot().length > kept);
+    assert.ok(again.snapshot().length > stored);
   });
 
-  test("a shorter history keeps what fits", () => {
+  test("a shorter history keeps the newest blocks that fit", () => {
     const before = storeWith();
     for (let hour = 0; hour < 1000; hour++) push(before, "a", hour);
     const shorter = storeWith({ history: 20 });
@@ -209,7 +214,7 @@ describe("restore", () => {
     assert.equal(shorter.of("a").takeWindow(LEVELS).freshSteps, 20);
   });
 
-  test("another configured interval starts the series anew, says so and outranks the old blocks", () => {
+  test("another configured interval restarts the series, is reported, and outranks the old blocks", () => {
     const topic = new Topic();
     const hourly = storeWith();
     for (let hour = 0; hour < 10; hour++) {
@@ -219,20 +224,20 @@ describe("restore", () => {
     const daily = storeWith({ interval: "P1D" });
     assert.deepEqual(daily.restore(topic.blocks), {
       series: 1,
-      startedAnew: [{ seriesId: "a", storedInterval: "PT1H", configuredInterval: "P1D" }],
+      restarted: [{ seriesId: "a", storedInterval: "PT1H", configuredInterval: "P1D" }],
     });
     push(daily, "a", 24);
     topic.write(daily.takeChanges());
     const again = storeWith({ interval: "P1D" });
-    assert.deepEqual(again.restore(topic.blocks).startedAnew, []);
+    assert.deepEqual(again.restore(topic.blocks).restarted, []);
     assert.deepEqual(again.snapshot(), daily.snapshot());
   });
 
-  test("another configured offset starts the series anew", () => {
+  test("another configured offset restarts the series", () => {
     const store = storeWith();
     push(store, "a", 0);
     const shifted = storeWith({ offsetMs: 60_000 });
-    assert.equal(shifted.restore(store.takeChanges()).startedAnew.length, 1);
+    assert.equal(shifted.restore(store.takeChanges()).restarted.length, 1);
     assert.equal(shifted.of("a").grid, null);
   });
 
@@ -247,7 +252,7 @@ describe("restore", () => {
     }
   });
 
-  test("points that waited for an interval go on the grid once one is configured", () => {
+  test("points that waited for an interval are placed once one is configured", () => {
     const waiting = storeWith({ interval: "auto" });
     for (let hour = 0; hour < 5; hour++) push(waiting, "a", hour);
     const blocks = waiting.takeChanges();
@@ -258,7 +263,7 @@ describe("restore", () => {
     assert.equal(configured.takeChanges().length, 1);
   });
 
-  test("a block of impossible size is refused by its key", () => {
+  test("a block of impossible size is refused with its key in the message", () => {
     const store = storeWith();
     push(store, "a", 0);
     const [block] = store.takeChanges();
@@ -270,5 +275,24 @@ describe("restore", () => {
     ]) {
       assert.throws(() => storeWith().restore([broken]), { code: "STATE_CORRUPT", message: /a#0/ });
     }
+  });
+
+  test("restoreStore takes the blocks out of the records of the topic and leaves those of other stages", () => {
+    const store = storeWith();
+    for (const seriesId of ["a", "b#live", "c#f7"])
+      for (let hour = 0; hour < 100; hour++) push(store, seriesId, hour);
+    const blocks = store.takeChanges();
+    const others = ["a#live", "a#f0", "a#f12"];
+    const valueByKey = new Map([...others, ...blocks.map(blockKey)].map((key) => [key, Buffer.from(key)]));
+    const blockByKey = new Map(blocks.map((block) => [blockKey(block), block]));
+    const restored = storeWith();
+    const decode = (value: Buffer, key: string) => {
+      assert.equal(value.toString(), key);
+      return blockByKey.get(key) as StateBlockRecord;
+    };
+    const report = restoreStore(restored, valueByKey, decode);
+    assert.deepEqual(report, { series: 3, restarted: [], blocks: 6 });
+    assert.deepEqual([...valueByKey.keys()], others);
+    assert.deepEqual(restored.snapshot(), store.snapshot());
   });
 });

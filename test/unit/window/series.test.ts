@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
 import type { SeriesSettings } from "../../../src/domain.ts";
-import { Series } from "../../../src/window/series.ts";
+import { BlockSet, Series } from "../../../src/window/series.ts";
 
 const HOUR = 3_600_000;
 const LEVELS = [0.1, 0.5, 0.9];
@@ -16,7 +16,12 @@ const SETTINGS: SeriesSettings = {
   gapPolicy: "linear",
   gapMax: 3,
   offsetMs: 0,
-  ...{ cohort: "", form: "auto", driftRatio: 1.5, driftBound: 0 },
+  cohort: "",
+  family: "forecastnet",
+  form: "auto",
+  driftRatio: 1.5,
+  driftBound: 0,
+  forgetAfter: "never",
 };
 
 /** Pushes one value per hour; null leaves the hour out. */
@@ -35,7 +40,7 @@ function pushAt(series: Series, hour: number, ...values: number[]) {
 const upTo = (count: number) => Array.from({ length: count }, (_, i) => i);
 
 describe("window", () => {
-  test("it holds the last 2τ steps with the times of the τ steps ahead", () => {
+  test("a window holds the last 2τ steps and the times of the τ steps ahead", () => {
     const window = seriesOf(upTo(30)).takeWindow(LEVELS);
     assert.deepEqual([...window.values], [22, 23, 24, 25, 26, 27, 28, 29]);
     assert.equal(window.originMs, 29 * HOUR);
@@ -44,11 +49,11 @@ describe("window", () => {
     assert.equal(window.interval, "PT1H");
   });
 
-  test("it reaches back a whole season when that is longer than 2τ", () => {
+  test("a window holds a whole season when that is longer than 2τ", () => {
     assert.equal(seriesOf(upTo(30), { season: 20 }).takeWindow(LEVELS).values.length, 20);
   });
 
-  test("it reaches back as far as the series' model looks, and no further than the series is unbroken", () => {
+  test("a window holds as many steps as the model needs, but no more than the series has without a long gap", () => {
     const reach = (values: readonly (number | null)[], modelSteps: number) =>
       seriesOf(values).takeWindow(LEVELS, 0, modelSteps).values.length;
     assert.equal(reach(upTo(30), 17), 17);
@@ -56,31 +61,31 @@ describe("window", () => {
     assert.equal(reach([...upTo(10), null, null, null, null, ...upTo(12)], 17), 12);
   });
 
-  test("with a model the filled share is that of what the model sees", () => {
+  test("with a model, the filled share is that of the steps that the model sees", () => {
     const series = seriesOf([...upTo(20), null, null, ...upTo(9)]);
     assert.equal(series.takeWindow(LEVELS).filledShare, 0);
     assert.equal(series.takeWindow(LEVELS, 0, 16).filledShare, 2 / 16);
     assert.equal(series.takeWindow(LEVELS, 0, 5).filledShare, 0);
   });
 
-  test("it does not follow the grid afterwards", () => {
+  test("a window does not change with the grid", () => {
     const series = seriesOf(upTo(10));
     const window = series.takeWindow(LEVELS);
     pushAt(series, 9, 99);
     assert.equal(window.values[7], 9);
   });
 
-  test("fresh steps stop counting at the history", () => {
+  test("fresh steps are at most the history", () => {
     assert.equal(seriesOf(upTo(500)).takeWindow(LEVELS).freshSteps, 100);
   });
 
-  test("channels of a step lie side by side", () => {
+  test("the channels of a step are side by side", () => {
     const series = new Series("s", SETTINGS);
     for (const hour of [1, 2, 4]) pushAt(series, hour, hour, -hour);
     assert.deepEqual([...series.takeWindow(LEVELS).values], [1, -1, 2, -2, 3, -3, 4, -4]);
   });
 
-  test("calendar months are stepped by the calendar", () => {
+  test("a monthly series steps by the calendar", () => {
     const series = new Series("s", { ...SETTINGS, interval: "P1M", horizon: 2 });
     for (const day of [5, 28, 31]) {
       series.push({
@@ -94,7 +99,7 @@ describe("window", () => {
     assert.deepEqual(window.stepTimesMs, [Date.UTC(2024, 3, 1), Date.UTC(2024, 4, 1)]);
   });
 
-  test("an offset puts values stamped between the ticks of a given interval each in a slot of its own", () => {
+  test("with an offset, values at noon get one slot each", () => {
     const noonMs = 12 * 3_600_000;
     const series = new Series("s", { ...SETTINGS, interval: "P1D", offsetMs: noonMs });
     for (const [day, earlyMs] of [0, 60_000, -60_000].entries()) {
@@ -106,7 +111,7 @@ describe("window", () => {
     assert.equal(window.originMs, Date.UTC(2024, 0, 3, 12));
   });
 
-  test("taking a window before there is a grid is a mistake of the caller", () => {
+  test("taking a window before there is a grid throws", () => {
     assert.throws(() => new Series("s7", SETTINGS).takeWindow(LEVELS), /"s7" has no grid yet/);
   });
 });
@@ -114,19 +119,19 @@ describe("window", () => {
 describe("gaps", () => {
   const gappy = [0, 10, 20, 30, null, 50, null, null, 80];
 
-  test("linear draws a line between the neighbours", () => {
+  test("the linear policy interpolates between the neighbours", () => {
     const window = seriesOf(gappy).takeWindow(LEVELS);
     assert.deepEqual([...window.values], [10, 20, 30, 40, 50, 60, 70, 80]);
     assert.equal(window.filledShare, 3 / 8);
     assert.equal(window.freshSteps, 9);
   });
 
-  test("hold repeats the last value seen", () => {
+  test("the hold policy repeats the last value", () => {
     const window = seriesOf(gappy, { gapPolicy: "hold" }).takeWindow(LEVELS);
     assert.deepEqual([...window.values], [10, 20, 30, 30, 50, 50, 50, 80]);
   });
 
-  test("seasonal takes the season before, then the one after, then the line", () => {
+  test("the seasonal policy takes the season before, then the season after, then interpolates", () => {
     const window = seriesOf([0, null, 20, null, 7, 50, null, null, null, 90], {
       gapPolicy: "seasonal",
       horizon: 5,
@@ -135,13 +140,13 @@ describe("gaps", () => {
     assert.deepEqual([...window.values], [0, 50, 20, 13.5, 7, 50, 20, 70, 7, 90]);
   });
 
-  test("with policy none any gap begins the series anew", () => {
+  test("with the policy none, any gap restarts the run", () => {
     const window = seriesOf(gappy, { gapPolicy: "none" }).takeWindow(LEVELS);
     assert.deepEqual([...window.values], [80]);
     assert.equal(window.filledShare, 0);
   });
 
-  test("a gap longer than gapMax begins the series anew, one of just gapMax does not", () => {
+  test("a gap longer than gapMax restarts the run, and a gap of gapMax does not", () => {
     const gap = (length: number) => [1, 2, ...new Array(length).fill(null), 3, 4];
     assert.equal(seriesOf(gap(3)).takeWindow(LEVELS).freshSteps, 7);
     const fresh = seriesOf(gap(4)).takeWindow(LEVELS);
@@ -149,13 +154,13 @@ describe("gaps", () => {
     assert.deepEqual([...fresh.values], [3, 4]);
   });
 
-  test("a late point that closes such a gap joins the runs again", () => {
+  test("a late point that shortens a long gap joins the two runs", () => {
     const series = seriesOf([1, 2, null, null, null, null, 3, 4]);
     assert.equal(pushAt(series, 4, 9), "late-amended");
     assert.equal(series.takeWindow(LEVELS).freshSteps, 8);
   });
 
-  test("a gap that reaches over the window's left edge is filled from beyond it", () => {
+  test("a gap across the left edge of the window is filled from the values before it", () => {
     const window = seriesOf([0, null, null, null, 4, 5, 6, 7, 8, 9]).takeWindow(LEVELS);
     assert.deepEqual([...window.values], [2, 3, 4, 5, 6, 7, 8, 9]);
     assert.equal(window.filledShare, 2 / 8);
@@ -163,18 +168,18 @@ describe("gaps", () => {
 });
 
 describe("seasonal errors", () => {
-  test("there are none before two seasons", () => {
+  test("a series has no seasonal errors before two seasons", () => {
     assert.equal(seriesOf(upTo(7)).takeWindow(LEVELS).seasonalErrors, null);
     assert.equal(seriesOf(upTo(8)).takeWindow(LEVELS).seasonalErrors?.[0].count, 4);
   });
 
-  test("filled slots make no errors", () => {
+  test("filled slots add no seasonal errors", () => {
     const summary = seriesOf([0, 1, 2, 3, 4, null, 6, 7, 8, 9]).takeWindow(LEVELS).seasonalErrors?.[0];
     // Steps 4, 6, 7 and 8 have both ends; 5 is missing and 9 would need it.
     assert.deepEqual(summary, { quantiles: [4, 4, 4], rms: 4, count: 4 });
   });
 
-  test("they reach back 100 steps, or as far as the history lets both ends be kept", () => {
+  test("seasonal errors cover 100 steps, or fewer when the history is shorter", () => {
     const count = (history: number) =>
       seriesOf(upTo(400), { history }).takeWindow(LEVELS).seasonalErrors?.[0].count;
     assert.equal(count(300), 100);
@@ -182,8 +187,51 @@ describe("seasonal errors", () => {
   });
 });
 
+describe("history", () => {
+  test("a history starts with the oldest stored observation and ends with the newest", () => {
+    const history = seriesOf([null, null, ...upTo(5)]).history();
+    assert.equal(history?.firstTimeMs, 2 * HOUR);
+    assert.deepEqual([...(history?.values ?? [])], [0, 1, 2, 3, 4]);
+    assert.deepEqual(
+      [history?.seriesId, history?.interval, history?.channels, history?.filled],
+      ["s", "PT1H", 1, null],
+    );
+    const stored = seriesOf(upTo(1000)).history();
+    assert.ok((stored?.values.length ?? 0) >= 100 && (stored?.values.length ?? 0) < 300);
+    assert.equal(stored?.values[0], (stored?.firstTimeMs ?? 0) / HOUR);
+    assert.equal(stored?.values.at(-1), 999);
+  });
+
+  test("short gaps of a history are filled as in a window and marked, and long gaps stay", () => {
+    const values = [0, 1, null, 3, null, null, null, null, 8, null, null, null, 12];
+    const history = seriesOf(values).history();
+    const open = Number.NaN;
+    assert.deepEqual([...(history?.values ?? [])], [0, 1, 2, 3, open, open, open, open, 8, 9, 10, 11, 12]);
+    assert.deepEqual([...(history?.filled ?? [])], [0, 0, 1, 0, 0, 0, 0, 0, 0, 1, 1, 1, 0]);
+    const window = seriesOf(values).takeWindow(LEVELS);
+    assert.deepEqual([...window.values], [...(history?.values.slice(-window.values.length) ?? [])]);
+  });
+
+  test("with the policy none, no gap of a history is filled", () => {
+    const history = seriesOf([0, null, 2], { gapPolicy: "none" }).history();
+    assert.deepEqual([...(history?.values ?? [])], [0, Number.NaN, 2]);
+    assert.equal(history?.filled, null);
+  });
+
+  test("all channels of a missing slot are filled, and one byte marks the slot", () => {
+    const series = new Series("s", SETTINGS);
+    for (const hour of [1, 2, 4]) pushAt(series, hour, hour, -hour);
+    assert.deepEqual([...(series.history()?.values ?? [])], [1, -1, 2, -2, 3, -3, 4, -4]);
+    assert.deepEqual([...(series.history()?.filled ?? [])], [0, 0, 1, 0]);
+  });
+
+  test("a series without a grid has no history", () => {
+    assert.equal(new Series("s", SETTINGS).history(), null);
+  });
+});
+
 describe("due", () => {
-  test("a lone point is not forecast", () => {
+  test("a single point is not forecast", () => {
     const series = seriesOf([1]);
     assert.equal(series.isDue(), false);
     pushAt(series, 1, 2);
@@ -203,7 +251,7 @@ describe("due", () => {
 });
 
 describe("outcomes", () => {
-  test("the first observation fixes the number of channels", () => {
+  test("the first observation determines the number of channels", () => {
     const series = new Series("s", SETTINGS);
     assert.equal(pushAt(series, 0), "wrong-channels");
     assert.equal(pushAt(series, 0, 1, 2), "advanced");
@@ -213,7 +261,7 @@ describe("outcomes", () => {
     assert.equal(pushAt(series, 4000, 1, 2), "too-late");
   });
 
-  test("an automatic interval is found with the eighth distinct time, whatever the order", () => {
+  test("an automatic interval is found with the eighth distinct time, in any order", () => {
     const hours = [3, 1, 0, 2, 5, 7, 4, 6];
     const series = new Series("s", { ...SETTINGS, interval: "auto" });
     assert.equal(pushAt(series, 3, 0), "interval-pending");
@@ -228,7 +276,7 @@ describe("outcomes", () => {
   });
 });
 
-test("a window taken at every step equals the one taken once from the same points in another order", () => {
+test("a window does not depend on the order of the points or on the windows taken before", () => {
   const point = fc.record({
     hour: fc.integer({ min: -60, max: 60 }),
     value: fc.integer({ min: -9, max: 9 }),
@@ -255,4 +303,11 @@ test("a window taken at every step equals the one taken once from the same point
     }),
     { numRuns: 300 },
   );
+});
+
+test("a set of blocks holds small and large places, each once", () => {
+  const places = new BlockSet();
+  for (const place of [30, 0, 31, 5, 5, 1_000, 31]) places.add(place);
+  assert.deepEqual([...places], [0, 5, 30, 31, 1_000]);
+  assert.deepEqual([...new BlockSet()], []);
 });

@@ -17,10 +17,19 @@ const SETTINGS: SeriesSettings = {
   gapPolicy: "linear",
   gapMax: 3,
   offsetMs: 0,
-  ...{ cohort: "", form: "auto", driftRatio: 1.5, driftBound: 0 },
+  cohort: "",
+  family: "forecastnet",
+  form: "auto",
+  driftRatio: 1.5,
+  driftBound: 0,
+  forgetAfter: "never",
 };
 
-function stage(settings: Partial<SeriesSettings> = {}, modelSteps: Readonly<Record<string, number>> = {}) {
+function stage(
+  settings: Partial<SeriesSettings> = {},
+  modelSteps: Readonly<Record<string, number>> = {},
+  maxSeries = 100,
+) {
   const counted: Record<string, number> = {};
   const count = (name: string, n: number) => {
     counted[name] = (counted[name] ?? 0) + n;
@@ -46,14 +55,15 @@ function stage(settings: Partial<SeriesSettings> = {}, modelSteps: Readonly<Reco
       outgoing("dead", `${observation.seriesId}: ${reason}: ${detail}`),
     intervalFound: (series) => found.push(`${series.seriesId} ${series.interval?.iso}`),
   };
-  const store = new SeriesStore(() => ({ ...SETTINGS, ...settings }));
+  const store = new SeriesStore(() => ({ ...SETTINGS, ...settings }), { maxSeries });
   const run = async (items: readonly Observation[], isBehind = false): Promise<Batch<Window>> => {
     const batch = {
       partition: 3,
       items,
       records: [outgoing("dead", "earlier")],
       placements: [],
-      ...{ arrivedMs: 0, eventMs: 0 },
+      arrivedMs: 0,
+      eventMs: 0,
       isFull: false,
       isBehind,
       settle: async () => {},
@@ -65,7 +75,7 @@ function stage(settings: Partial<SeriesSettings> = {}, modelSteps: Readonly<Reco
       assert.equal(result.settle, batch.settle);
       return result;
     }
-    throw new Error("the stage swallowed the batch");
+    throw new Error("the stage yielded no batch");
   };
   return { run, counted, found };
 }
@@ -77,9 +87,9 @@ const at = (seriesId: string, hour: number, ...values: number[]): Observation =>
 });
 const keys = (batch: Batch<Window>) => batch.records.map(({ topic, key }) => `${topic} ${key}`);
 
-describe("window stage", () => {
+describe("the window stage", () => {
   for (const isBehind of [false, true]) {
-    test(`a series whose model looks back further gets a longer window, ${isBehind ? "also" : "not only"} when behind`, async () => {
+    test(`a series whose model needs more steps gets a longer window when the batch is ${isBehind ? "" : "not "}behind`, async () => {
       const { run } = stage({}, { a: 7 });
       const hours = Array.from({ length: 9 }, (_, hour) => hour);
       const batch = await run(
@@ -92,7 +102,7 @@ describe("window stage", () => {
     });
   }
 
-  test("every completed step gets its window, also several of one series in a batch", async () => {
+  test("every completed step gets a window, also several of one series in a batch", async () => {
     const { run, counted } = stage();
     const batch = await run([at("a", 0, 1), at("a", 1, 2), at("b", 0, 5), at("a", 2, 3), at("b", 1, 6)]);
     assert.deepEqual(
@@ -111,7 +121,7 @@ describe("window stage", () => {
     assert.deepEqual(keys(batch), ["dead earlier", "state a#0", "state b#0"]);
   });
 
-  test("when behind, only the newest origin of each series, with the skipped ones counted", async () => {
+  test("a batch that is behind gets only the newest window of each series, with the skipped origins counted", async () => {
     const { run, counted } = stage();
     const hours = [0, 1, 2, 3, 4];
     const batch = await run(
@@ -132,7 +142,7 @@ describe("window stage", () => {
     assert.equal(counted.skipped, 3);
   });
 
-  test("when behind and every third step is due, the steps between are not called skipped", async () => {
+  test("steps that are not due do not count as skipped in a batch that is behind", async () => {
     const { run } = stage({ every: 3 });
     const batch = await run(
       [0, 1, 2, 3, 4, 5, 6].map((hour) => at("a", hour, hour)),
@@ -144,7 +154,7 @@ describe("window stage", () => {
     );
   });
 
-  test("late and repeated points move no window but are stored and counted", async () => {
+  test("late and duplicate points give no window but are stored and counted", async () => {
     const { run, counted } = stage();
     await run([at("a", 0, 1), at("a", 2, 3)]);
     const batch = await run([at("a", 1, 2), at("a", 2, 4), at("a", -5000, 0)]);
@@ -153,7 +163,7 @@ describe("window stage", () => {
     assert.deepEqual(counted, { advanced: 2, "late-amended": 1, duplicate: 1, "too-late": 1 });
   });
 
-  test("what found its slot travels with the batch, and each window knows what came before it", async () => {
+  test("placements travel with the batch, and each window knows how many came before it", async () => {
     const { run } = stage();
     const first = await run([at("a", 0, 1), at("b", 0, 5), at("a", 2, 3), at("a", -5000, 0)]);
     assert.deepEqual(
@@ -189,7 +199,7 @@ describe("window stage", () => {
     );
   });
 
-  test("when behind, a window comes after all that was placed", async () => {
+  test("a window of a batch that is behind comes after all placements", async () => {
     const { run } = stage();
     const batch = await run(
       [at("a", 0, 1), at("a", 1, 2), at("b", 0, 1), at("b", 1, 1), at("c", 0, 1)],
@@ -211,7 +221,16 @@ describe("window stage", () => {
     assert.equal(counted["wrong-channels"], 1);
   });
 
-  test("an automatic interval is told once, and its series is forecast from then on", async () => {
+  test("observations of one series too many become dead letters, and known series continue", async () => {
+    const { run, counted } = stage({}, {}, 2);
+    const batch = await run([at("a", 0, 1), at("b", 0, 1), at("c", 0, 1), at("a", 1, 2)]);
+    const detail = "the partition has 2 series already, as many as limits.series allows";
+    assert.equal(keys(batch)[1], `dead c: too-many-series: ${detail}`);
+    assert.deepEqual(counted, { advanced: 3, "too-many-series": 1 });
+    assert.deepEqual(keys(batch).slice(2), ["state a#0", "state b#0"]);
+  });
+
+  test("an automatic interval is reported once, and its series is forecast from then on", async () => {
     const { run, counted, found } = stage({ interval: "auto" });
     const batch = await run([0, 1, 2, 3, 4, 5, 6, 7, 8].map((hour) => at("a", hour, hour)));
     assert.deepEqual(found, ["a PT1H"]);
@@ -237,7 +256,7 @@ describe("window stage", () => {
     );
   });
 
-  test("a batch without observations still flows on to be settled", async () => {
+  test("a batch without observations is passed on to be settled", async () => {
     const { run } = stage();
     const batch = await run([]);
     assert.deepEqual(keys(batch), ["dead earlier"]);

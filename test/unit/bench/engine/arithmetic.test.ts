@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { operationsOf } from "../../../../bench/engine/arithmetic.ts";
 import type { Work } from "../../../../bench/engine/protocol.ts";
-import type { CellSpec } from "../../../../src/models/forecastnet/cells/cell-kinds.ts";
+import type { CellSpec } from "../../../../src/models/forecastnet/cells.ts";
 import { planNet } from "../../../../src/models/forecastnet/plan.ts";
 import { specOf } from "../../../../src/models/forecastnet/spec.ts";
 

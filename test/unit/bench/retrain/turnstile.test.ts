@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { trainWithoutPause } from "../../../../bench/retrain/constant-training.ts";
 import { Turnstile } from "../../../../bench/retrain/turnstile.ts";
-import type { ModelTrainer, TrainingResult, TrainingTask } from "../../../../src/retrain/training-task.ts";
+import type { ModelTrainer, TrainingResult, TrainingTask } from "../../../../src/training/training-task.ts";
 import { trainedModel, trainingTask } from "../../../rig/training-task.ts";
 
 const trained: TrainingResult = { outcome: "trained", challengers: [trainedModel()] };

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { beforeEach, describe, test } from "node:test";
-import { ForecastBoard } from "../../../../src/cli/demo/forecast-board.ts";
-import { forecastRoutes } from "../../../../src/cli/demo/forecast-routes.ts";
+import { ForecastBoard, forecastRoutes } from "../../../../src/cli/demo/forecast-board.ts";
 import { stepMs } from "../../../../src/cli/demo/settings.ts";
 import { sensorKinds } from "../../../../src/cli/simulated/sensor-kinds.ts";
 import type { ForecastRecord } from "../../../../src/log/codec/schemas.generated.ts";
@@ -9,7 +8,7 @@ import type { ForecastRecord } from "../../../../src/log/codec/schemas.generated
 const seriesId = "river-level-1";
 const startMs = 1_700_000_000_000;
 
-/** States 4 to 6 around 5 for both of its steps. */
+/** Forecasts 5, with an 80 % interval of 4 to 6, for both steps. */
 function forecastAt(step: number): ForecastRecord {
   const origin = startMs + step * stepMs;
   return {
@@ -79,7 +78,7 @@ describe("the forecast board", () => {
     assert.equal(board.repeated, 1);
   });
 
-  test("takes the latency from the sending of the observation, when it was live", () => {
+  test("measures the latency from the sending of a live observation", () => {
     observe(0, 5);
     board.receive(forecastAt(0), 900);
     assert.equal(board.latency(), null);
@@ -90,14 +89,14 @@ describe("the forecast board", () => {
     assert.deepEqual(board.latency(), { p50Ms: 51, p99Ms: 100 });
   });
 
-  test("shows one value a step, with what is missing as NaN and what came late in its place", () => {
+  test("shows one value per step, NaN where one is missing, and late values in their slot", () => {
     observe(0, 1);
     observe(3, 4);
     observe(1, 2);
     assert.deepEqual(board.views(1, 4)[0].history, [1, 2, Number.NaN, 4]);
   });
 
-  test("tells the live scores that the newest forecast states, and who made it", () => {
+  test("shows the live scores and the method of the newest forecast", () => {
     board.receive(forecastAt(0), 0);
     assert.equal(board.views(1, 1)[0].scores, null);
     assert.equal(board.modelled, 0);
@@ -108,12 +107,12 @@ describe("the forecast board", () => {
     const scores = { mase: 0.6, crps: 1, coverage, scoredSteps: 20 };
     board.receive({ ...forecastAt(1), scores, tier: "MODEL", method: "forecastnet" }, 0);
     const [view] = board.views(1, 1);
-    assert.deepEqual(view.scores, { mase: 0.6, held: 0.79 });
+    assert.deepEqual(view.scores, { mase: 0.6, coverage: 0.79 });
     assert.equal(view.method, "forecastnet");
     assert.equal(board.modelled, 1);
   });
 
-  test("answers with the latest forecast of each series, and of one in full", async () => {
+  test("serves the latest forecast of every series, and one in full", async () => {
     const request = { authorization: undefined, readBody: async () => Buffer.alloc(0) };
     const ask = async (path: string, seriesId = "") => {
       const { status, body } = await forecastRoutes(board)[path](seriesId, new URLSearchParams(), request);

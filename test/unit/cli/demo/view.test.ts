@@ -1,8 +1,13 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { SeriesView } from "../../../../src/cli/demo/forecast-board.ts";
-import { newsLine, plainLines } from "../../../../src/cli/demo/plain-view.ts";
-import { type DemoModel, screenLines, seriesThatFit } from "../../../../src/cli/demo/view.ts";
+import {
+  type DemoModel,
+  newsLine,
+  plainLines,
+  screenLines,
+  seriesThatFit,
+} from "../../../../src/cli/demo/view.ts";
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: escape codes are what is looked for
 const controlCharacters = /[\u0000-\u001f\u007f-\u009f]/;
@@ -16,7 +21,7 @@ const river: SeriesView = {
   outlook: Array.from({ length: 12 }, () => ({ low: 1.5, median: 2.25, high: 2.9 })),
   tier: "cold",
   method: "seasonal-naive",
-  scores: { mase: 0.624, held: 0.8125 },
+  scores: { mase: 0.624, coverage: 0.8125 },
   isInside: true,
 };
 
@@ -66,13 +71,13 @@ describe("the screen", () => {
     assert.ok(!lines.some((line) => line.includes("river-level-7")));
   });
 
-  test("shows the latest news, and above it where the story stands", () => {
-    const headline = "river-level-1 is another one";
+  test("shows the latest news below the headline", () => {
+    const headline = "river-level-1 wears out";
     const lines = screenLines({ ...model, headline }, { columns: 80, rows: 24 }, false);
     assert.deepEqual(lines.slice(-5, -1), [` ${headline}`, ...[3, 4, 5].map((s) => ` 0:0${s}  news ${s}`)]);
   });
 
-  test("shortens news that is too long, and shows that it did", () => {
+  test("shortens long news with an ellipsis", () => {
     const news = [{ seconds: 1, text: "x".repeat(100), tone: "bad" as const }];
     const lines = screenLines({ ...model, news }, { columns: 80, rows: 24 }, false);
     assert.ok(lines.includes(` 0:01  ${"x".repeat(71)}…`));
@@ -85,19 +90,19 @@ describe("the screen", () => {
     assert.ok(lines.some((line) => line.startsWith(" forecastnet stale ")));
   });
 
-  test("tells state, rates, latency, coverage, dead letters and models at the top", () => {
+  test("shows state, rates, latency, coverage, dead letters and models at the top", () => {
     const top = screenLines(model, { columns: 80, rows: 24 }, false).slice(0, 3).join("\n");
     assert.match(top, /ready +40 simulated series.* 1:15/);
     assert.match(top, /40 observations\/s +40 forecasts\/s +p50 2 ms, p99 1,250 ms to forecast/);
     assert.match(top, /80\.0 % of 2,000 inside the 80 % band +7 dead letters +31 of 40 on models/);
   });
 
-  test("tells the tier where there is room for it", () => {
+  test("shows the tier where there is room for it", () => {
     const lines = screenLines(model, { columns: 120, rows: 40 }, false);
     assert.ok(lines.some((line) => line.startsWith(" seasonal-naive (cold) ")));
   });
 
-  test("says when the newest observation fell outside, and when nobody can tell", () => {
+  test("marks an observation outside its interval, and one without a forecast", () => {
     const series = [
       { ...river, isInside: false },
       { ...river, isInside: null, outlook: [], scores: null },
@@ -108,7 +113,7 @@ describe("the screen", () => {
     assert.match(lines[9], /no forecast yet +–$/);
   });
 
-  test("has no escape codes without colours, and closes each with colours", () => {
+  test("has no escape codes without colours, and resets each colour", () => {
     const size = { columns: 80, rows: 24 };
     for (const line of screenLines(model, size, false)) assert.doesNotMatch(line, controlCharacters);
     const coloured = screenLines(model, size, true);
@@ -120,7 +125,7 @@ describe("the screen", () => {
 });
 
 describe("plain lines", () => {
-  test("are a summary and one line a series, without control characters", () => {
+  test("are a summary and one line per series, without control characters", () => {
     const lines = plainLines({ ...model, series: [river] });
     assert.equal(lines.length, 2);
     for (const line of lines) assert.doesNotMatch(line, controlCharacters);
@@ -130,20 +135,20 @@ describe("plain lines", () => {
     );
     assert.match(
       lines[1],
-      /river-level-1 .*┊.*now \d\.\d\d m, inside; next 2\.25 \(1\.50…2\.90\) by seasonal-naive; MASE 0\.62, held 81 %$/,
+      /river-level-1 .*┊.*now \d\.\d\d m, inside; next 2\.25 \(1\.50…2\.90\) by seasonal-naive; MASE 0\.62, coverage 81 %$/,
     );
   });
 
-  test("say in words that a model is stale", () => {
+  test("say that a model is stale", () => {
     const [, line] = plainLines({ ...model, series: [river], stale: new Set([river.seriesId]) });
     assert.match(line, /by seasonal-naive, which is stale; MASE/);
   });
 
-  test("tell news with its time", () => {
+  test("print news with its time", () => {
     assert.equal(newsLine({ seconds: 65, text: "a: promoted", tone: "good" }), "1:05  a: promoted");
   });
 
-  test("do without a latency before the first forecast", () => {
+  test("show no latency before the first forecast", () => {
     assert.match(plainLines({ ...model, latency: null })[0], /latency –/);
   });
 });

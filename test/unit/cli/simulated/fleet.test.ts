@@ -2,8 +2,11 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { Fleet, type Reading, type Transmission } from "../../../../src/cli/simulated/fleet.ts";
 import { sensorKinds, wornPump } from "../../../../src/cli/simulated/sensor-kinds.ts";
-import { DecodeFailure, defaultFields } from "../../../../src/log/codec/observation-codec.ts";
-import { createObservationCodec } from "../../../../src/log/codec/observation-codecs.ts";
+import {
+  createObservationCodec,
+  DecodeFailure,
+  defaultFields,
+} from "../../../../src/log/codec/observation-codec.ts";
 import { encodeAsAvro } from "../../../../src/log/codec/observation-encoders.ts";
 
 const startMs = 1_700_000_000_000;
@@ -11,10 +14,15 @@ const stepMs = 250;
 const steps = 600;
 const endMs = startMs + steps * stepMs - 1;
 
-function createFleet(count = 16, talksNonsense = true): Fleet {
+function createFleet(count = 16, sendsMalformed = true): Fleet {
   return new Fleet({
-    ...{ count, stepMs, startMs, topic: "sensors", partitions: 4 },
-    ...{ encode: encodeAsAvro, talksNonsense },
+    count,
+    stepMs,
+    startMs,
+    topic: "sensors",
+    partitions: 4,
+    encode: encodeAsAvro,
+    sendsMalformed,
   });
 }
 
@@ -22,11 +30,11 @@ function readingsOf(sent: readonly Transmission[]): readonly Reading[] {
   return sent.flatMap(({ reading }) => (reading === null ? [] : [reading]));
 }
 
-describe("the fleet", () => {
+describe("the simulated fleet", () => {
   const sent = createFleet().advanceTo(endMs);
   const readings = readingsOf(sent);
 
-  test("sends the same whether asked once or in small portions", () => {
+  test("sends the same records in one call or in many", () => {
     const fleet = createFleet();
     const portions: Transmission[] = [];
     for (let nowMs = startMs; nowMs < endMs; nowMs += 370) portions.push(...fleet.advanceTo(nowMs));
@@ -35,7 +43,7 @@ describe("the fleet", () => {
     assert.deepEqual(fleet.advanceTo(endMs), []);
   });
 
-  test("has every kind of sensor, each in one partition", () => {
+  test("has every kind of sensor, and sends each to one partition", () => {
     const partitionsBySeries = new Map<string, Set<number>>();
     for (const { record, reading } of sent) {
       if (reading === null) continue;
@@ -47,7 +55,7 @@ describe("the fleet", () => {
     for (const seen of partitionsBySeries.values()) assert.equal(seen.size, 1);
   });
 
-  test("measures on whole steps, finite values, never ahead of the time asked for", () => {
+  test("sends finite values on whole steps, never ahead of the given time", () => {
     const fleet = createFleet();
     for (let nowMs = startMs; nowMs < startMs + 30 * stepMs; nowMs += 130) {
       for (const { timeMs, value } of readingsOf(fleet.advanceTo(nowMs))) {
@@ -58,7 +66,7 @@ describe("the fleet", () => {
     }
   });
 
-  test("has gaps, late readings and repeated ones", () => {
+  test("has gaps, late readings and repeated readings", () => {
     const newestBySeries = new Map<string, number>();
     const seen = new Set<string>();
     let late = 0;
@@ -76,7 +84,7 @@ describe("the fleet", () => {
     assert.ok(missing > 10 && missing < 0.05 * 16 * steps, `${missing} missing`);
   });
 
-  test("has one sensor measure another kind from its change on, and the others as before", () => {
+  test("changes the kind of one sensor and leaves the others as they were", () => {
     const fleet = createFleet();
     const before = readingsOf(fleet.advanceTo(startMs + 299 * stepMs));
     fleet.change(0, wornPump);
@@ -93,17 +101,17 @@ describe("the fleet", () => {
     assert.ok(spanOf(changeMs, endMs) > 1.4 * spanOf(startMs, changeMs));
   });
 
-  test("talks no nonsense when it is not to, and measures the same", () => {
-    const sober = createFleet(16, false).advanceTo(endMs);
-    assert.ok(sober.every(({ reading }) => reading !== null));
-    assert.deepEqual(readingsOf(sober), readings);
+  test("sends the same readings without malformed records when those are switched off", () => {
+    const clean = createFleet(16, false).advanceTo(endMs);
+    assert.ok(clean.every(({ reading }) => reading !== null));
+    assert.deepEqual(readingsOf(clean), readings);
   });
 
-  test("is at the same hour of its day, whenever it was started", () => {
+  test("is at the same hour of its day whenever it is started", () => {
     // The solar panels of two fleets, the second started ten steps later, agree on when it is night.
     const nightsOf = (from: number) => {
       const options = { count: 5, stepMs, startMs: from, topic: "sensors", partitions: 4 };
-      const fleet = new Fleet({ ...options, encode: encodeAsAvro, talksNonsense: false });
+      const fleet = new Fleet({ ...options, encode: encodeAsAvro, sendsMalformed: false });
       const solar = readingsOf(fleet.advanceTo(endMs)).filter(({ seriesId }) => seriesId.startsWith("solar"));
       return new Set(solar.filter(({ value }) => value === 0).map(({ timeMs }) => timeMs));
     };
@@ -112,8 +120,8 @@ describe("the fleet", () => {
     assert.ok(second.size > 100 && shared.length > 0.9 * second.size);
   });
 
-  test("sends readings the worker can decode, and nonsense of four kinds that it cannot", () => {
-    const limits = { maxRecordBytes: 1024, maxIdLength: 256 };
+  test("sends readings that the worker can decode, and malformed records of four kinds that it cannot", () => {
+    const limits = { maxRecordBytes: 1024, maxIdLength: 256, maxChannels: 8 };
     const codec = createObservationCodec({ format: "avro", fields: defaultFields, limits, registry: null });
     const reasons = new Set<string>();
     for (const { record, reading } of sent) {

@@ -2,12 +2,12 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { leavesOf, readChartValues } from "../../../../scripts/chart/chart-values.ts";
 
-const text = `# Of the file as a whole.
+const text = `# About the whole file.
 
 # -- How many.
 # @schema { minimum: 1 }
 replicas: 2
-# A group needs no words of its own.
+# A group needs no description.
 image:
   # -- Where it is.
   repository: here # and no more
@@ -21,8 +21,8 @@ probe:
   seconds: 3
 `;
 
-describe("values with comments", () => {
-  test("are read with what they mean, narrow and default to", () => {
+describe("the values of the chart", () => {
+  test("are read with description, schema and default", () => {
     const leaves = [...leavesOf(readChartValues(text))];
     assert.deepEqual(
       leaves.map(({ path, doc, fallback }) => [path.join("."), doc, fallback]),
@@ -37,7 +37,7 @@ describe("values with comments", () => {
     assert.deepEqual(leaves[2]?.narrowing, { type: "object", additionalProperties: { type: "string" } });
   });
 
-  test("are refused when one is not described", () => {
+  test("are refused when one lacks a description or has an unknown schema", () => {
     assert.throws(() => readChartValues(`${text}\nextra: 1\n`), /values\.yaml:\d+: extra has no comment/);
     assert.throws(
       () => readChartValues("# -- A list.\n# @schema lables\nlist: []\n"),

@@ -1,4 +1,4 @@
-// Linking a finished folder of the cache into the npm package.
+// Linking a cached folder into the npm package.
 
 import assert from "node:assert/strict";
 import {
@@ -38,7 +38,7 @@ const emptyPackage = { "package.json": "{}" };
 
 const textOf = (folder: string, file: string): string => readFileSync(join(folder, file), "utf8");
 
-test("the package holds the very files of the cache, and its own stay", async () => {
+test("the package has hard links to the cached files and keeps its own files", async () => {
   const [cache, target] = [folderWith(cpu), folderWith(emptyPackage)];
   assert.equal(await linkNative(cache, target), 3);
   for (const file of Object.keys(cpu)) {
@@ -59,33 +59,33 @@ test("a package emptied by a fresh install is linked again", async () => {
   assert.equal(await linkNative(cache, folderWith(emptyPackage)), 3);
 });
 
-test("another variant replaces the first, and none of its files stay", async () => {
+test("another variant replaces the first one and all of its files", async () => {
   const [gpuCache, target] = [folderWith(gpu), folderWith(emptyPackage)];
   await linkNative(gpuCache, target);
   await linkNative(folderWith(cpu), target);
   assert.deepEqual([textOf(target, library), textOf(target, manifestFile)], ["cpu library", "cpu"]);
   assert.equal(existsSync(join(target, cudaLibrary)), false);
-  assert.equal(textOf(gpuCache, library), "gpu library", "the cache is not written through its links");
+  assert.equal(textOf(gpuCache, library), "gpu library", "the cached file is unchanged");
 });
 
-test("linking twice at once leaves one whole package", async () => {
+test("two concurrent runs leave one complete package", async () => {
   const [cache, target] = [folderWith(gpu), folderWith(emptyPackage)];
   await linkNative(folderWith(cpu), target);
   await Promise.all([linkNative(cache, target), linkNative(cache, target)]);
   for (const [file, content] of Object.entries(gpu)) assert.equal(textOf(target, file), content);
 });
 
-test("a cache that is not whole is refused, with what to do", async () => {
+test("an incomplete cache is refused with what to do", async () => {
   const { [bindingFile]: _, ...withoutBinding } = cpu;
   const target = folderWith(emptyPackage);
-  await assert.rejects(linkNative(folderWith(withoutBinding), target), /not whole: delete it/);
+  await assert.rejects(linkNative(folderWith(withoutBinding), target), /incomplete: delete it/);
   assert.deepEqual(readdirSync(target), ["package.json"]);
 });
 
 const otherDisk = "/dev/shm";
 const isOther = existsSync(otherDisk) && statSync(otherDisk).dev !== statSync(scratch).dev;
 
-test("a cache on another disk is copied, once", { skip: isOther ? false : "there is one disk" }, async () => {
+test("a cache on another disk is copied once", { skip: isOther ? false : "there is one disk" }, async () => {
   const [cache, target] = [folderWith(cpu, otherDisk), folderWith(emptyPackage)];
   try {
     assert.equal(await linkNative(cache, target), 3);

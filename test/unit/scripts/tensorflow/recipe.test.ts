@@ -1,5 +1,4 @@
-// The recipe of the native part: what is fetched is pinned, what is unpacked is what is needed, and the command
-// lines say what the tools must be told.
+// The recipe of the native part: pinned downloads, extracted files, and the command lines of the tools.
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
@@ -19,7 +18,7 @@ import {
 } from "../../../../scripts/tensorflow/recipe.ts";
 import { missingLibraries } from "../../../../scripts/tensorflow/verify-native.ts";
 
-test("every wheel is pinned to a version and a checksum, each its own", () => {
+test("every wheel is pinned to its own version and checksum", () => {
   const wheels = Object.values(recipes).flatMap((recipe) => recipe.wheels);
   for (const wheel of wheels) {
     assert.match(requirementOf(wheel), /^[a-z0-9-]+==\d+(\.\d+)+ --hash=sha256:[0-9a-f]{64}\n$/);
@@ -28,19 +27,19 @@ test("every wheel is pinned to a version and a checksum, each its own", () => {
   assert.ok(pipArgs("r.txt", "to", false).includes("--require-hashes"));
 });
 
-test("variants and versions do not share a folder of the cache", () => {
+test("each variant and version has its own folder in the cache", () => {
   const names = [cacheName("cpu", "4.22.0"), cacheName("gpu", "4.22.0"), cacheName("cpu", "4.23.0")];
   assert.equal(new Set(names).size, 3);
   for (const name of names)
     assert.match(name, /^tensorflow\/[cg]pu-2\.15\.1-tfjs-4\.2[23]\.0-r\d+-linux-x64$/);
 });
 
-test("pip draws its progress only on a terminal", () => {
+test("pip shows its progress only on a terminal", () => {
   assert.ok(pipArgs("r.txt", "to", false).includes("--quiet"));
   assert.ok(!pipArgs("r.txt", "to", true).includes("--quiet"));
 });
 
-test("the linker meets the libraries after the sources that need them, and finds them from where they will lie", () => {
+test("the compiler gets the libraries after the sources, and a search path relative to the binding", () => {
   const args = compileArgs({
     packageFolder: "/package",
     nodeHeaders: "/node",
@@ -57,7 +56,7 @@ test("the linker meets the libraries after the sources that need them, and finds
 
 const hasPython = !missingTools().some((problem) => problem.startsWith("python3 was not found"));
 
-test("of a wheel, the libraries and the headers are taken, each to its place", {
+test("the needed libraries and headers of a wheel are extracted to their places", {
   skip: hasPython ? false : "needs python3",
 }, () => {
   const folder = mkdtempSync(join(tmpdir(), "forecastnet-wheel-"));
@@ -93,19 +92,19 @@ test("of a wheel, the libraries and the headers are taken, each to its place", {
   }
 });
 
-test("platforms it is not built for are named, with what runs there instead", () => {
+test("an unsupported platform is named, with what runs there instead", () => {
   assert.equal(platformProblem({ os: "linux", arch: "x64", glibc: "2.36" }), null);
   assert.match(platformProblem({ os: "darwin", arch: "arm64", glibc: null }) ?? "", /darwin on arm64.*simd/);
   assert.match(platformProblem({ os: "linux", arch: "arm64", glibc: "2.36" }) ?? "", /linux on arm64/);
   assert.match(platformProblem({ os: "linux", arch: "x64", glibc: null }) ?? "", /GNU C library.*Debian/);
 });
 
-test("a disk that is too small is refused before anything is fetched", () => {
+test("a disk without enough space is refused", () => {
   demandDisk(tmpdir(), 1);
-  assert.throws(() => demandDisk(tmpdir(), 1e12), /MB free and the setup needs 1000000000000.*--cache/);
+  assert.throws(() => demandDisk(tmpdir(), 1e12), /MB free, but the setup needs 1000000000000.*--cache/);
 });
 
-test("the cache is the user's unless a folder is named", () => {
+test("the cache is in the user's cache folder unless --cache names another", () => {
   const env = { XDG_CACHE_HOME: "/somewhere" };
   assert.deepEqual(parseOptions(["gpu"], env), { variant: "gpu", cacheBase: "/somewhere/forecastnet" });
   assert.deepEqual(parseOptions(["cpu", "--cache", "/mine"], env), { variant: "cpu", cacheBase: "/mine" });
@@ -113,7 +112,7 @@ test("the cache is the user's unless a folder is named", () => {
   assert.match(String(parseOptions(["cpu", "--check"], env)), /--check takes no variant/);
 });
 
-test("libraries that ldd cannot find are named once each", () => {
+test("each library that ldd does not find is named once", () => {
   const output = [
     "/a/libcudnn.so.8:",
     "\tlibz.so.1 => not found",

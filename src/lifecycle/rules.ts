@@ -1,0 +1,56 @@
+// The retraining settings of one series. A zero is replaced by the default that it stands for, and no rule needs more history
+// than is stored.
+
+import type { SeriesSettings } from "../domain.ts";
+import type { GateRules } from "../gate/gate.ts";
+import type { Effort } from "../models/family.ts";
+import type { AppConfig } from "../runtime/config/schema.ts";
+import type { DriftRules } from "./drift.ts";
+
+export interface RetrainRules extends DriftRules, GateRules {
+  readonly minHistory: number;
+  /** Infinite when age is no reason to retrain. */
+  readonly maxAgeMs: number;
+  readonly cooldownSteps: number;
+  readonly rollingSteps: number;
+  readonly probationSteps: number;
+}
+
+/** Settings of the whole loop. */
+export interface RetrainSettings {
+  readonly where: "worker" | "trainers" | "off";
+  readonly schedule: string;
+  readonly jitterMs: number;
+  readonly perCycle: number;
+  readonly inFlight: number;
+  readonly timeoutMs: number;
+  readonly effort: Effort;
+  readonly members: number;
+}
+
+/** Scores over fewer steps are mostly chance, however short the horizon. */
+const fewestScoredSteps = 36;
+const hourMs = 3_600_000;
+
+export function resolveRetrainRules(retrain: AppConfig["retrain"], settings: SeriesSettings): RetrainRules {
+  const { horizon, season, history, driftRatio, driftBound } = settings;
+  const { coverageBand, release, margin, maxAgeHours } = retrain;
+  const scored = Math.max(4 * horizon, fewestScoredSteps);
+  return {
+    horizon,
+    season,
+    driftRatio,
+    driftBound,
+    coverageBand,
+    release,
+    margin,
+    evidenceSteps: retrain.evidenceSteps || scored,
+    rollingSteps: retrain.rollingSteps || scored,
+    tailSteps: retrain.tailSteps || Math.min(3 * horizon, Math.floor(history / 4)),
+    probationSteps: retrain.probationSteps || Math.max(2 * horizon, fewestScoredSteps),
+    cooldownSteps: retrain.cooldownSteps || 4 * horizon,
+    // A series never has more than is stored.
+    minHistory: Math.min(retrain.minHistory || 12 * Math.max(season, horizon), history),
+    maxAgeMs: maxAgeHours === 0 ? Number.POSITIVE_INFINITY : maxAgeHours * hourMs,
+  };
+}

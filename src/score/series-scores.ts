@@ -1,0 +1,232 @@
+// The live scores of one series: the scoring period of the model version that serves, and the phase of the series
+// between two models (its life). Receives every observed slot and every forecast in their order and nothing else, so
+// its state does not depend on how the input was divided into batches.
+
+import type {
+  Forecast,
+  LiveScores,
+  Placement,
+  Quantile,
+  RawForecast,
+  SeriesSettings,
+  ServingFacts,
+  Window,
+} from "../domain.ts";
+import { type Life, unborn } from "../models/life.ts";
+import { errorCapOf, meanOf, naiveErrorOf } from "../models/scores.ts";
+import type { SeriesQuality } from "../runtime/metric-groups.ts";
+import { liveKey, pendingKey, type ScoreRecord, writePending, writeState } from "./score-records.ts";
+import { ScoringPeriod, type Scratch } from "./scoring-period.ts";
+
+/** The same for all series of a score store. */
+export interface ScoringRules {
+  readonly scratch: Scratch;
+  /** Age in slots at which a score weighs 1/e. */
+  readonly rollingSteps: (settings: SeriesSettings) => number;
+  readonly calibration: { readonly enabled: boolean; readonly publishRaw: boolean };
+}
+
+const METHOD = "adaptive-conformal";
+const none: readonly never[] = [];
+
+export class SeriesScores {
+  readonly seriesId: string;
+  readonly #rules: ScoringRules;
+  /** The store's set of series to write; every change adds this one. */
+  readonly #changed: Set<SeriesScores>;
+  #period: ScoringPeriod | null = null;
+  #life: Life = unborn;
+  /** Rows on the state topic that hold forecasts made before this period; deleted by the next `takeRecords`. */
+  #staleRows: readonly number[] = none;
+  #isStateChanged = false;
+  /** The record of the newest pending forecast. */
+  #newest: { readonly row: number; readonly value: Buffer | null } | null = null;
+
+  constructor(seriesId: string, rules: ScoringRules, changed: Set<SeriesScores>) {
+    this.seriesId = seriesId;
+    this.#rules = rules;
+    this.#changed = changed;
+  }
+
+  get life(): Life {
+    return this.#life;
+  }
+
+  /** Stored with the next batch: the lifecycle sets it, the score stage writes it. */
+  set life(life: Life) {
+    this.#life = life;
+    this.#markState();
+  }
+
+  /** Null before the first forecast. */
+  get period(): ScoringPeriod | null {
+    return this.#period;
+  }
+
+  /** The version whose forecasts are scored; null before the first forecast. */
+  get version(): string | null {
+    return this.#period?.frame.version ?? null;
+  }
+
+  /** What errors are divided by; null before the first forecast. */
+  get naiveErrors(): readonly number[] | null {
+    return this.#period?.frame.naiveErrors ?? null;
+  }
+
+  /** Slots scored since the version began to serve. */
+  get scoredSlots(): number {
+    return this.#period?.rolling.scoredSlots ?? 0;
+  }
+
+  /** Scores of the current version; null until one of its forecasts has matured by a step. */
+  scores(): LiveScores | null {
+    return this.#period?.scores() ?? null;
+  }
+
+  /** The rolling MASE alone; null when `scores` is. */
+  get mase(): number | null {
+    return this.scoredSlots === 0 ? null : (this.#period?.rolling.mase ?? null);
+  }
+
+  /** The capped rolling MASE; null without scores, or when the model was validated on nothing. */
+  get cappedMase(): number | null {
+    if (this.#period === null || this.scoredSlots === 0) return null;
+    const { frame, rolling } = this.#period;
+    return frame.errorCap === Number.POSITIVE_INFINITY ? null : rolling.cappedMase;
+  }
+
+  /** The scores as metrics show them; null until as many slots as the horizon have been scored. */
+  quality(): SeriesQuality | null {
+    const period = this.#period;
+    if (period === null || this.scoredSlots < period.frame.horizon) return null;
+    const scores = period.scores();
+    if (scores === null) return null;
+    const { seriesId } = this;
+    const { mase, crps, coverage } = scores;
+    return { seriesId, mase, scaledCrps: crps / meanOf(period.frame.naiveErrors), coverage };
+  }
+
+  /** Scores an observed slot in every pending forecast that covers it; returns their number. */
+  score(placement: Placement): number {
+    const scored = this.#period?.score(placement) ?? 0;
+    if (scored > 0) this.#markState();
+    return scored;
+  }
+
+  /** Calibrates a forecast, adds the scores of its series, and stores it until it can be scored. */
+  publish(raw: RawForecast, serving: ServingFacts | null): Forecast {
+    const { window, quantiles, modelVersion } = raw;
+    const version = currentVersion(raw, serving);
+    let period = this.#period;
+    if (period === null || period.frame.version !== version || period.frame.channels !== window.channels)
+      period = this.#begin(version, window, serving);
+    this.#changed.add(this);
+    if (modelVersion !== version) {
+      // The cold tier stood in for the model, which says nothing about the model's version.
+      this.#addPending(period, window, quantiles, modelVersion);
+      return { raw, quantiles, calibration: null, scores: null };
+    }
+    const scores = period.scores();
+    const calibrated = period.calibrate(quantiles);
+    this.#addPending(period, window, calibrated ?? quantiles, null);
+    if (calibrated === null) return { raw, quantiles, calibration: null, scores };
+    const calibration = {
+      method: METHOD,
+      scoredSteps: period.calibrator?.learntSteps ?? 0,
+      rawQuantiles: this.#rules.calibration.publishRaw ? quantiles : none,
+    };
+    return { raw, quantiles: calibrated, calibration, scores };
+  }
+
+  /** Continues from stored facts. */
+  resume(life: Life, period: ScoringPeriod | null): void {
+    this.#life = life;
+    this.#period = period;
+  }
+
+  /** Deletes a pending forecast from the state topic with the next `takeRecords`. */
+  deleteRow(row: number): void {
+    this.#staleRows = [...this.#staleRows, row];
+    this.#changed.add(this);
+  }
+
+  /** All keys that the series may have on the state topic. */
+  keys(): readonly string[] {
+    const rows = new Set([...this.#staleRows, ...(this.#period?.pending.filledRows() ?? none)]);
+    return [liveKey(this.seriesId), ...[...rows].map((row) => pendingKey(this.seriesId, row))];
+  }
+
+  /** Appends the records that changed since the last call. */
+  takeRecords(records: ScoreRecord[]): void {
+    const { seriesId } = this;
+    const period = this.#period;
+    const newest = this.#newest;
+    const changed = period?.pending.takeChanged() ?? none;
+    const rows = this.#staleRows.length === 0 ? changed : new Set([...this.#staleRows, ...changed]);
+    for (const row of rows) {
+      const value = newest?.row === row ? newest.value : period && writePending(seriesId, period, row);
+      records.push({ key: pendingKey(seriesId, row), value });
+    }
+    if (this.#isStateChanged)
+      records.push({ key: liveKey(seriesId), value: writeState(seriesId, period, this.#life) });
+    this.#isStateChanged = false;
+    this.#staleRows = none;
+    this.#newest = null;
+  }
+
+  /** Writes the record at once: at the end of the batch the forecast has left the processor's cache. */
+  #addPending(
+    period: ScoringPeriod,
+    { originSlot }: Window,
+    stated: readonly Quantile[],
+    otherVersion: string | null,
+  ): void {
+    const row = period.addPending(originSlot, stated, otherVersion);
+    if (row >= 0) this.#newest = { row, value: writePending(this.seriesId, period, row) };
+  }
+
+  #begin(version: string, window: Window, given: ServingFacts | null): ScoringPeriod {
+    const { settings, channels, values } = window;
+    const serving = given?.version === version ? given : null;
+    const validationMase = serving?.validationMase ?? null;
+    for (const row of this.#period?.pending.filledRows() ?? none) this.deleteRow(row);
+    this.#period = new ScoringPeriod(
+      {
+        version,
+        channels,
+        horizon: settings.horizon,
+        lateSlots: settings.gapMax,
+        rollingSteps: this.#rules.rollingSteps(settings),
+        naiveErrors: naiveErrorsOf(window, serving),
+        base: Array.from(values.subarray(values.length - channels)),
+        errorCap: validationMase === null ? Number.POSITIVE_INFINITY : errorCapOf(validationMase),
+        isCalibrated: this.#rules.calibration.enabled,
+      },
+      this.#rules.scratch,
+    );
+    this.#markState();
+    return this.#period;
+  }
+
+  #markState(): void {
+    this.#isStateChanged = true;
+    this.#changed.add(this);
+  }
+}
+
+/** The version of the serving model, also when the cold tier stood in for it; without a model, the cold tier's. */
+function currentVersion({ tier, modelVersion }: RawForecast, serving: ServingFacts | null): string {
+  // A model forecast keeps its own version: another model may have been promoted since it was requested.
+  return tier === "cold" && serving !== null ? serving.version : modelVersion;
+}
+
+/** Those of the model's training history; without a model, those of the window. Never zero. */
+function naiveErrorsOf({ values, channels }: Window, serving: ServingFacts | null): number[] {
+  const steps = values.length / channels;
+  return Array.from({ length: channels }, (_, c) => {
+    const given = serving?.naiveErrors[c] ?? 0;
+    if (given > 0 && Number.isFinite(given)) return given;
+    const channel = Float64Array.from({ length: steps }, (_, t) => values[t * channels + c]);
+    return naiveErrorOf(channel, 0, steps) ?? 1;
+  });
+}

@@ -1,0 +1,182 @@
+// Trains one task: from histories to challengers. One model is trained on all the history that training may see. If the series
+// is known to have changed, a second one is trained on the part after the change. A task that cannot be trained fails with
+// what there was and what is needed.
+//
+// The same task gives the same models under the same versions, on any machine and however often it is repeated.
+
+import { createHash } from "node:crypto";
+import type { History } from "../domain.ts";
+import type { Families } from "../models/families.ts";
+import {
+  type Model,
+  type ModelFamily,
+  type TrainedModel,
+  type TrainingSeries,
+  unnamed,
+} from "../models/family.ts";
+import { firstPart, measureSeries } from "../models/folds.ts";
+import { slotTimesOf } from "../models/interval.ts";
+import { ForecastnetError } from "../runtime/errors.ts";
+import type { TrainingResult, TrainingTask } from "./training-task.ts";
+
+type PartResult =
+  | { readonly outcome: "trained"; readonly challenger: TrainedModel }
+  | { readonly outcome: "failed"; readonly reason: string }
+  | { readonly outcome: "cancelled" };
+
+/** Rejects only with ENGINE_FAILED. */
+export async function trainTask(
+  families: Families,
+  task: TrainingTask,
+  signal: AbortSignal,
+): Promise<TrainingResult> {
+  const channels = [...new Set(task.histories.map((history) => history.channels))];
+  if (channels.length > 1) {
+    const found = channels.sort((one, other) => one - other).join(" and ");
+    const reason = `the histories have ${found} channels; the series of a cohort must have the same number`;
+    return { outcome: "failed", reason };
+  }
+  const whole = await trainPart(families, task, "whole", signal);
+  if (whole.outcome === "cancelled") return whole;
+  const recent = await trainPart(families, task, "recent", signal);
+  if (recent.outcome === "cancelled") return recent;
+  const challengers = [whole, recent].flatMap((result) =>
+    result.outcome === "trained" ? result.challenger : [],
+  );
+  if (challengers.length > 0) return { outcome: "trained", challengers };
+  return { outcome: "failed", reason: whole.outcome === "failed" ? whole.reason : "nothing was trained" };
+}
+
+async function trainPart(
+  families: Families,
+  task: TrainingTask,
+  basis: TrainedModel["basis"],
+  signal: AbortSignal,
+): Promise<PartResult> {
+  const sinceMs = basis === "recent" ? changeWithin(task) : null;
+  if (basis === "recent" && sinceMs === null) return failed("the series has not changed within its history");
+  const part = partOf(task, sinceMs);
+  if (part === null) return failed(nothingToLearn(task));
+  try {
+    return await trainOn(families.named(task.plan.family, "the plan"), task, { basis, part }, signal);
+  } catch (error) {
+    if (!(error instanceof ForecastnetError) || error.code === "ENGINE_FAILED") throw error;
+    return failed(error.message);
+  }
+}
+
+async function trainOn(
+  family: ModelFamily,
+  { id, modelKey, plan, histories: [{ channels }] }: TrainingTask,
+  { basis, part }: { readonly basis: TrainedModel["basis"]; readonly part: TaskPart },
+  signal: AbortSignal,
+): Promise<PartResult> {
+  const request = { key: modelKey, plan, channels, series: part.series, seed: seedOf(id) };
+  const result = await family.train(request, signal);
+  if (result.outcome === "cancelled") return result;
+  if (result.outcome === "failed") {
+    return failed(
+      plan.holdBack === 0 ? result.reason : `${result.reason} (${plan.holdBack} steps held back)`,
+    );
+  }
+  const { folds } = result;
+  const version = versionOf(family, result.model, `${id}/${basis}`, part.toMs);
+  // Read back from its bytes: all numbers are checked, and they are in memory that threads share.
+  const bytes = family.encode({ ...result.model, version }, "float32");
+  const challenger: TrainedModel = {
+    model: family.decode(bytes, `model ${modelKey}@${version}`),
+    basis,
+    folds,
+    naiveErrors: naiveErrorsOf(part, channels),
+    trainedFromMs: part.fromMs,
+    trainedToMs: part.toMs,
+  };
+  return { outcome: "trained", challenger };
+}
+
+function seedOf(taskId: string): number {
+  return createHash("sha256").update(taskId).digest().readUInt32LE();
+}
+
+/**
+ * The newest time of the training part, so that versions sort by age, and a digest: 20240601T120000Z-1f2e3d4c. A model
+ * without weights has a fixed version.
+ */
+function versionOf(family: ModelFamily, model: Model, name: string, trainedToMs: number): string {
+  if (model.version !== unnamed) return model.version;
+  const digest = createHash("sha256").update(name).update(family.encode(model, "float32")).digest("hex");
+  const time = new Date(trainedToMs).toISOString().replace(/[-:]|\.\d{3}/g, "");
+  return `${time}-${digest.slice(0, 8)}`;
+}
+
+/** Null when no history starts before the change: the recent part would be the whole. */
+function changeWithin({ histories, plan: { recentFromMs } }: TrainingTask): number | null {
+  const isWithin = histories.some(({ firstTimeMs }) => recentFromMs !== null && firstTimeMs < recentFromMs);
+  return isWithin ? recentFromMs : null;
+}
+
+/** For a cohort, the mean over its members. */
+function naiveErrorsOf({ series }: TaskPart, channels: number): readonly number[] {
+  const units = series.map((one) => measureSeries(one, channels).units);
+  return Array.from({ length: channels }, (_, c) => {
+    return units.reduce((sum, own) => sum + own[c], 0) / units.length;
+  });
+}
+
+/** The part of a task's histories that training may see. */
+interface TaskPart {
+  readonly series: readonly TrainingSeries[];
+  /** Times of the oldest and newest slot. */
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
+/** All steps before those held back, from `sinceMs` on if given. Members without usable history are left out. */
+function partOf({ histories, plan }: TrainingTask, sinceMs: number | null): TaskPart | null {
+  const cuts = histories.map((history) => cut(history, plan.holdBack, sinceMs)).filter((one) => one !== null);
+  if (cuts.length === 0) return null;
+  return {
+    series: cuts.map(({ series }) => series),
+    fromMs: Math.min(...cuts.map(({ fromMs }) => fromMs)),
+    toMs: Math.max(...cuts.map(({ toMs }) => toMs)),
+  };
+}
+
+interface Cut {
+  readonly series: TrainingSeries;
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
+function cut(history: History, holdBack: number, sinceMs: number | null): Cut | null {
+  const { channels, values, filled } = history;
+  const to = values.length / channels - holdBack;
+  const timeOf = slotTimesOf(history);
+  let from = 0;
+  while (sinceMs !== null && from < to && timeOf(from) < sinceMs) from++;
+  if (to - from < 1) return null;
+  const series = {
+    values: values.subarray(from * channels, to * channels),
+    filled: filled === null ? null : filled.subarray(from, to),
+  };
+  return isUsable(series, channels) ? { series, fromMs: timeOf(from), toMs: timeOf(to - 1) } : null;
+}
+
+/** Each channel must have a value in the part that the first fold trains on, to be scaled by. */
+function isUsable({ values }: TrainingSeries, channels: number): boolean {
+  const end = channels * Math.floor((values.length / channels) * firstPart);
+  return Array.from({ length: channels }, (_, c) => c).every((c) => {
+    for (let i = c; i < end; i += channels) if (Number.isFinite(values[i])) return true;
+    return false;
+  });
+}
+
+function nothingToLearn({ histories, plan }: TrainingTask): string {
+  const longest = Math.max(...histories.map(({ values, channels }) => values.length / channels));
+  const found = `the longest history has ${longest} steps, ${plan.holdBack} of them held back`;
+  return `${found}; needed is one with values of every channel in the first three fifths of the others`;
+}
+
+function failed(reason: string): PartResult {
+  return { outcome: "failed", reason };
+}

@@ -1,0 +1,40 @@
+// The contract of training: the task of those who ask (the retraining loop, a request on the training topic) and the result of
+// those who train (threads of this process, a trainer elsewhere). Data only.
+
+import type { History } from "../domain.ts";
+import type { TrainingPlan as FamilyPlan, TrainedModel } from "../models/family.ts";
+
+export type TrainingReason = "new" | "drift" | "age" | "manual";
+
+/** How to train. */
+export interface TrainingPlan extends FamilyPlan {
+  /** Steps at the end of each history that training must not see, because the gate scores there. */
+  readonly holdBack: number;
+  /** Time of a change of the series; null for none. A second challenger is trained on the part after it. */
+  readonly recentFromMs: number | null;
+}
+
+export interface TrainingTask {
+  /** The same for the same task asked twice. */
+  readonly id: string;
+  readonly modelKey: string;
+  readonly reason: TrainingReason;
+  readonly plan: TrainingPlan;
+  /** One series, or all members of a cohort. Never empty. */
+  readonly histories: readonly History[];
+  readonly requestedAtMs: number;
+}
+
+export type TrainingResult =
+  /** At least one challenger; the gate takes the best one, or none. */
+  | { readonly outcome: "trained"; readonly challengers: readonly TrainedModel[] }
+  /** The same task fails again. */
+  | { readonly outcome: "failed"; readonly reason: string }
+  | { readonly outcome: "cancelled" };
+
+/** Trains tasks. One result per task, in their order. Tasks given together may be trained stacked. */
+export interface ModelTrainer {
+  /** Rejects only with ENGINE_FAILED. */
+  train(tasks: readonly TrainingTask[], signal: AbortSignal): Promise<readonly TrainingResult[]>;
+  close(): Promise<void>;
+}

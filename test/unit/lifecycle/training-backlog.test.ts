@@ -1,0 +1,66 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { type GatherHistories, taskFor } from "../../../src/lifecycle/training-backlog.ts";
+import type { TrainingReason } from "../../../src/training/training-task.ts";
+import { dawnMs, LifecycleFixture } from "./lifecycle-fixture.ts";
+
+function open(gather: GatherHistories = async () => []) {
+  const fixture = new LifecycleFixture({ settings: () => ({ family: "linear", form: "cFN" }) });
+  const signal = new AbortController().signal;
+  const clock = { nowMs: () => 77 };
+  const ask = (modelKey: string, reason: TrainingReason) =>
+    taskFor(
+      { lifecycle: fixture.lifecycle, modelKey, reason, urgency: 0 },
+      { settings: { effort: "quick", members: 2 }, clock, gather, signal },
+    );
+  return { fixture, ask };
+}
+
+test("a task carries the history and says how to train", async () => {
+  const { fixture, ask } = open();
+  fixture.place("a");
+  fixture.live("a", { phase: "drifting", driftSinceMs: dawnMs });
+  assert.deepEqual(await ask("a", "drift"), {
+    ...{ id: "a/77", modelKey: "a", reason: "drift", requestedAtMs: 77 },
+    histories: [fixture.histories.get("a")],
+    plan: {
+      ...{ family: "linear", horizon: 3, season: 4, form: "cFN", effort: "quick", members: 2 },
+      ...{ holdBack: 9, recentFromMs: dawnMs },
+    },
+  });
+});
+
+test("there is no task without a history", async () => {
+  const { ask } = open();
+  for (const reason of ["new", "manual"] as const) assert.equal(await ask("a", reason), null);
+});
+
+test("a first model needs history enough, one that is ordered by hand takes what there is", async () => {
+  const { fixture, ask } = open();
+  fixture.place("a", 50, 39);
+  assert.equal(await ask("a", "new"), null);
+  assert.equal((await ask("a", "manual"))?.histories.length, 1);
+  fixture.place("a", 50, 40);
+  assert.notEqual(await ask("a", "new"), null);
+});
+
+test("a cohort is trained on all its members, of which one must be old enough", async () => {
+  const asked: string[] = [];
+  const members = new LifecycleFixture();
+  members.place("a", 50, 20);
+  const { ask } = open(async (cohort) => {
+    asked.push(cohort);
+    return [...members.histories.values()];
+  });
+  assert.equal(await ask("cohort:pumps", "new"), null);
+  members.place("b", 50, 40);
+  const task = await ask("cohort:pumps", "new");
+  assert.deepEqual(
+    task?.histories.map(({ seriesId }) => seriesId),
+    ["a", "b"],
+  );
+  assert.deepEqual(
+    [asked, task?.modelKey, task?.plan.recentFromMs],
+    [["pumps", "pumps"], "cohort:pumps", null],
+  );
+});

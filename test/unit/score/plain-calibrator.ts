@@ -1,0 +1,121 @@
+// The calibrator exactly as its legend says, one quantile at a time, with nothing computed in advance: the reference
+// that the fast one must equal.
+
+import { type CalibratorShape, calibratedLevels } from "../../../src/score/calibrator.ts";
+
+const LARGEST = 3.4e38;
+
+export class PlainCalibrator {
+  readonly state: Float32Array;
+  readonly #levels: ReturnType<typeof calibratedLevels>;
+  readonly #shape: CalibratorShape;
+  readonly #outputs: number;
+  readonly #peaksAt: number;
+  readonly #unitsAt: number;
+  #updates = 0;
+
+  constructor(shape: CalibratorShape) {
+    const { levels, channels, horizon, scale } = shape;
+    this.#shape = shape;
+    this.#levels = calibratedLevels(levels);
+    this.#outputs = channels * horizon;
+    const { median } = this.#levels;
+    this.#peaksAt = (median < 0 ? levels.length : median) * this.#outputs;
+    this.#unitsAt = (median < 0 ? levels.length + 1 : levels.length) * this.#outputs;
+    this.state = new Float32Array(this.#unitsAt + channels);
+    for (let c = 0; c < channels; c++) this.state[this.#unitsAt + c] = bounded(scale[c]);
+  }
+
+  correct(raw: readonly ArrayLike<number>[]): Float32Array {
+    const stated = new Float32Array(raw.length * this.#outputs);
+    for (let o = 0; o < this.#outputs; o++) {
+      const column = raw.map((quantiles) => quantiles[o]);
+      this.#corrected(column, o).forEach((quantile, l) => {
+        stated[l * this.#outputs + o] = bounded(quantile);
+      });
+    }
+    return stated;
+  }
+
+  learn(output: number, actual: number, stated: ArrayLike<number>): void {
+    const { levels, rates, normal, scaleSteps, median } = this.#levels;
+    const y = bounded(actual);
+    const error = y - this.#centreOf(stated);
+    const step = this.#stepOf(output, Math.abs(error));
+    const gradients = Array.from(levels, (level, l) =>
+      y === stated[l] ? 0 : y < stated[l] ? level - 1 : level,
+    );
+    const tooNarrow = gradients.reduce((sum, gradient, l) => sum + normal[l] * gradient, 0);
+    for (let l = 0; l < levels.length; l++) {
+      const move = rates[l] * gradients[l] + scaleSteps[l] * tooNarrow;
+      const at = l * this.#outputs + output;
+      if (l !== median && !this.#isBlocked(l, move, stated))
+        this.state[at] = bounded(this.state[at] + step * move);
+    }
+    const at = this.#peaksAt + output;
+    const isOutside = y < stated[0] || y > stated[levels.length - 1];
+    const isHigher = isOutside && Math.abs(error) > Math.abs(this.state[at]);
+    this.state[at] = isHigher ? bounded(error) : this.state[at] * 0.97;
+  }
+
+  #corrected(raw: readonly number[], o: number): number[] {
+    const { median, below, above, hasCentre } = this.#levels;
+    const row = raw.map((quantile, l) =>
+      l === median ? quantile : quantile + this.state[l * this.#outputs + o],
+    );
+    for (let l = 1; l < below; l++) row[l] = Math.max(row[l], row[l - 1]);
+    for (let l = row.length - 2; l >= above; l--) row[l] = Math.min(row[l], row[l + 1]);
+    if (!hasCentre) return row;
+    const low = below > 0 ? row[below - 1] : Number.NEGATIVE_INFINITY;
+    const high = above < row.length ? row[above] : Number.POSITIVE_INFINITY;
+    const forecast = median < 0 ? (raw[below - 1] + raw[above]) / 2 : raw[median];
+    const centre = Math.max(Math.min(low, high), Math.min(forecast, Math.max(low, high)));
+    const ordered = row.map((quantile, l) =>
+      l < below ? Math.min(quantile, centre) : l >= above ? Math.max(quantile, centre) : centre,
+    );
+    return this.#covered(ordered, centre, this.state[this.#peaksAt + o]);
+  }
+
+  #covered(row: readonly number[], centre: number, peak: number): number[] {
+    const { levels, below, above } = this.#levels;
+    const outer = peak > 0 ? row.length - 1 : 0;
+    const isStretched = (l: number) => (peak > 0 ? l >= above : l < below);
+    const width = row[outer] - centre;
+    const wanted = 1.25 * peak;
+    if (Math.abs(wanted) <= Math.abs(width)) return [...row];
+    return row.map((quantile, l) => {
+      if (!isStretched(l)) return quantile;
+      const share = width === 0 ? (levels[l] - 0.5) / (levels[outer] - 0.5) : (quantile - centre) / width;
+      return centre + share * wanted;
+    });
+  }
+
+  #isBlocked(l: number, move: number, stated: ArrayLike<number>): boolean {
+    const { above, median } = this.#levels;
+    if (l < above !== move > 0) return false;
+    const inwards = move > 0 ? 1 : -1;
+    return stated[l + (l + inwards === median ? 2 * inwards : inwards)] === stated[l];
+  }
+
+  #centreOf(stated: ArrayLike<number>): number {
+    const { below, above, median, hasCentre } = this.#levels;
+    if (median >= 0) return stated[median];
+    return hasCentre ? (stated[below - 1] + stated[above]) / 2 : stated[below > 0 ? below - 1 : 0];
+  }
+
+  #stepOf(output: number, error: number): number {
+    const { horizon, scale } = this.#shape;
+    const channel = Math.floor(output / horizon);
+    const at = this.#unitsAt + channel;
+    const unit = this.state[at];
+    this.#updates++;
+    const pace = Math.max(error > 4 * unit ? 0.05 : 0.005, 1 / (this.#updates / this.#outputs + 5));
+    this.state[at] = bounded(unit + ((error - unit) * pace) / horizon);
+    const reach = Math.min(3.5, Math.sqrt(horizon / (2 * ((output % horizon) + 1))));
+    return Math.max(this.state[at], 0.01 * scale[channel]) * reach;
+  }
+}
+
+function bounded(value: number): number {
+  return Math.fround(Math.max(-LARGEST, Math.min(LARGEST, value)));
+}

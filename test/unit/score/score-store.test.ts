@@ -1,0 +1,236 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { avroCodec } from "../../../src/log/codec/avro.ts";
+import { unborn } from "../../../src/models/life.ts";
+import { readState, storedScores } from "../../../src/score/score-records.ts";
+import { restoreScores, type ScoreStore } from "../../../src/score/score-store.ts";
+import { playStored, storedBase64, twoChannelForecastAt } from "./earlier-version.ts";
+import {
+  forecastAt,
+  forecastOf,
+  levels,
+  placementAt,
+  scoreStoreOf,
+  servingOf,
+  settings,
+  windowAt,
+} from "./fixtures.ts";
+
+const stateCodec = avroCodec("LiveState");
+const keptCodec = avroCodec("KeptForecast");
+
+/** Writes the changes to the topic. */
+function write(scoreStore: ScoreStore, valueByKey: Map<string, Buffer>): void {
+  for (const { key, value } of scoreStore.takeChanges()) {
+    if (value === null) valueByKey.delete(key);
+    else valueByKey.set(key, value);
+  }
+}
+
+const restore = (scoreStore: ScoreStore, valueByKey: ReadonlyMap<string, Buffer>, isRestarted = false) =>
+  restoreScores(scoreStore, new Map(valueByKey), {
+    where: (key) => `${key} there`,
+    isRestarted: () => isRestarted,
+  });
+
+const calibrated = { calibration: { enabled: true, publishRaw: false } };
+const nothing = { series: 0, forecasts: 0 };
+
+/** Five forecasts, four of them scored by a step or more. */
+function begun(scoreStore = scoreStoreOf(calibrated)) {
+  const live = scoreStore.of("s");
+  for (let slot = 0; slot < 5; slot++) {
+    if (slot > 0) live.score(placementAt(slot, [1000 + slot]));
+    live.publish(forecastOf(windowAt(slot, [1000]), [999, 1000, 1001]), servingOf("v1"));
+  }
+  const valueByKey = new Map<string, Buffer>();
+  write(scoreStore, valueByKey);
+  return { scoreStore, live, valueByKey };
+}
+
+describe("changes", () => {
+  test("a pending forecast is written once, and the state whenever it has changed", () => {
+    const { scoreStore, live, valueByKey } = begun();
+    assert.deepEqual([...valueByKey.keys()], ["s#f0", "s#f1", "s#f2", "s#f3", "s#f4", "s#live"]);
+    assert.deepEqual(scoreStore.takeChanges(), []);
+    live.score(placementAt(5, [1]));
+    assert.deepEqual(
+      scoreStore.takeChanges().map(({ key }) => key),
+      ["s#live"],
+    );
+    live.publish(forecastAt(5, [0, 1, 2]), servingOf("v1"));
+    assert.deepEqual(
+      scoreStore.takeChanges().map(({ key }) => key),
+      ["s#f0"],
+    );
+  });
+
+  test("the record of a pending forecast has its origin, version, shape and relative quantiles", () => {
+    const scoreStore = scoreStoreOf();
+    const window = windowAt(7, [10, 20]);
+    const quantiles = [0, 1, 2].map((l) => [1, 2, 3, 4, 5, 6].map((output) => 100 * l + output));
+    scoreStore.of("s").publish(forecastOf(window, quantiles, "persistence-1"), servingOf("v1", [1, 1]));
+    const [{ value }] = scoreStore.takeChanges();
+    const { quantiles: bytes, ...facts } = keptCodec.decode(value as Buffer);
+    assert.deepEqual(
+      { ...facts },
+      { seriesId: "s", originSlot: 7, modelVersion: "persistence-1", channels: 2, horizon: 3, levels },
+    );
+    const stored = Array.from({ length: 18 }, (_, i) => bytes.readFloatLE(4 * i));
+    const relative = quantiles.flatMap((values) => values.map((value, o) => value - (o < 3 ? 10 : 20)));
+    assert.deepEqual(stored, relative);
+  });
+
+  test("a new version deletes the pending forecasts of the version before", () => {
+    const { scoreStore, live, valueByKey } = begun();
+    live.publish(forecastAt(5, [0, 1, 2], "v2"), servingOf("v2"));
+    write(scoreStore, valueByKey);
+    assert.deepEqual([...valueByKey.keys()].sort(), ["s#f0", "s#live"]);
+    assert.equal(keptCodec.decode(valueByKey.get("s#f0") as Buffer).modelVersion, "v2");
+  });
+
+  test("storedScores reads the scores from the stored state alone", () => {
+    const { live, valueByKey } = begun();
+    assert.deepEqual(storedScores(readState(valueByKey.get("s#live") as Buffer, "s#live")), live.scores());
+    const scoreStore = scoreStoreOf();
+    scoreStore.of("s").life = unborn;
+    assert.equal(storedScores(readState(scoreStore.takeChanges()[0].value as Buffer, "s#live")), null);
+  });
+});
+
+describe("restore", () => {
+  test("restore brings back scores, pending forecasts, calibration and life", async () => {
+    const { live, scoreStore, valueByKey } = begun();
+    live.life = {
+      phase: "drifting",
+      sinceMs: 5,
+      restsUntilMs: 6,
+      driftSinceMs: 7,
+      requestId: "r",
+      probation: { predecessorMase: 0.5, sinceMs: 8 },
+      verdict: "why",
+    };
+    write(scoreStore, valueByKey);
+    const restored = scoreStoreOf(calibrated);
+    const report = await restore(restored, valueByKey);
+    assert.deepEqual(report, { stored: { series: 1, forecasts: 5 }, dropped: nothing });
+    assert.deepEqual(restored.takeChanges(), []);
+    const again = restored.of("s");
+    assert.deepEqual(again.life, live.life);
+    assert.deepEqual([...restored.ids()], ["s"]);
+    for (const one of [live, again]) one.score(placementAt(5, [1002]));
+    assert.deepEqual(again.scores(), live.scores());
+    assert.ok(live.cappedMase !== null && again.cappedMase === live.cappedMase);
+    const publish = (one: typeof live) =>
+      one.publish(forecastOf(windowAt(5, [1000]), [999, 1000, 1001]), servingOf("v1"));
+    assert.deepEqual(publish(again), publish(live));
+    assert.deepEqual(restored.takeChanges(), scoreStore.takeChanges());
+  });
+
+  test("a series that has only a life keeps it", async () => {
+    const scoreStore = scoreStoreOf();
+    scoreStore.of("cohort:x").life = { ...unborn, phase: "training", requestId: "r" };
+    const valueByKey = new Map<string, Buffer>();
+    write(scoreStore, valueByKey);
+    const restored = scoreStoreOf();
+    const report = await restore(restored, valueByKey);
+    assert.deepEqual(report, { stored: { series: 1, forecasts: 0 }, dropped: nothing });
+    assert.equal(restored.get("cohort:x")?.life.requestId, "r");
+    assert.equal(restored.get("cohort:x")?.version, null);
+  });
+
+  for (const [what, changes, isRestarted] of [
+    ["levels", { levels: [0.2, 0.5, 0.8] }, false],
+    ["fewer levels", { levels: [0.1, 0.9] }, false],
+    ["horizon", { settingsOf: () => ({ ...settings, horizon: 4 }) }, false],
+    ["grid", {}, true],
+  ] as const) {
+    test(`another ${what} drops scores and pending forecasts, keeps the life, and cleans the topic`, async () => {
+      const { live, scoreStore, valueByKey } = begun();
+      live.life = { ...unborn, phase: "champion" };
+      write(scoreStore, valueByKey);
+      const restored = scoreStoreOf(changes);
+      const { stored, dropped } = await restore(restored, valueByKey, isRestarted);
+      assert.deepEqual(stored, { series: 1, forecasts: 5 });
+      assert.deepEqual(dropped, isRestarted ? nothing : stored, "a restarted series is reported elsewhere");
+      const again = restored.of("s");
+      assert.deepEqual(
+        [again.life.phase, again.scores(), again.score(placementAt(5, [0]))],
+        ["champion", null, 0],
+      );
+      write(restored, valueByKey);
+      assert.deepEqual([...valueByKey.keys()], ["s#live"]);
+    });
+  }
+
+  test("a pending forecast in a row beyond the last possible one is dropped", async () => {
+    const { valueByKey } = begun();
+    valueByKey.set("s#f999999999", valueByKey.get("s#f0") as Buffer);
+    const restored = scoreStoreOf();
+    assert.deepEqual((await restore(restored, valueByKey)).dropped, { series: 0, forecasts: 1 });
+    write(restored, valueByKey);
+    assert.equal(valueByKey.has("s#f999999999"), false);
+  });
+
+  test("state of an earlier version, with one sum more, is restored and continues bit for bit", async () => {
+    const valueByKey = new Map(storedBase64.map(([key, base64]) => [key, Buffer.from(base64, "base64")]));
+    const sumBytes = stateCodec.decode(valueByKey.get("s#live") as Buffer).sums.length;
+    const [played, restored] = [scoreStoreOf(calibrated), scoreStoreOf(calibrated)];
+    playStored(played);
+    const [before] = played.takeChanges().filter(({ key }) => key === "s#live");
+    assert.equal(
+      stateCodec.decode(before.value as Buffer).sums.length,
+      sumBytes - 8,
+      "the new state has one sum less",
+    );
+    const report = await restore(restored, valueByKey);
+    assert.deepEqual(report, { stored: { series: 1, forecasts: 5 }, dropped: nothing });
+    assert.deepEqual(restored.of("s").scores(), {
+      mase: 2.2389625903087755,
+      crps: 2.192771441729406,
+      coverage: [{ stated: 0.8, observed: 0.14212444851280132 }],
+      scoredSteps: 4,
+    });
+    const [expected, published] = [played, restored].map((scoreStore) => {
+      const live = scoreStore.of("s");
+      live.score(placementAt(5, [1003, 17]));
+      return live.publish(twoChannelForecastAt(5), servingOf("v1", [1, 2]));
+    });
+    assert.deepEqual(published, expected);
+    assert.deepEqual(restored.takeChanges(), played.takeChanges());
+  });
+
+  test("calibration that was off when the state was stored starts to learn", async () => {
+    const { valueByKey } = begun(scoreStoreOf());
+    const restored = scoreStoreOf(calibrated);
+    await restore(restored, valueByKey);
+    const live = restored.of("s");
+    assert.equal(live.period?.calibrator?.learntSteps, 0);
+    live.score(placementAt(5, [0]));
+    assert.equal(live.period?.calibrator?.learntSteps, 3);
+  });
+
+  test("a record that contradicts itself is refused with its key in the message", async () => {
+    const { valueByKey } = begun();
+    const state = stateCodec.decode(valueByKey.get("s#live") as Buffer);
+    const pending = keptCodec.decode(valueByKey.get("s#f0") as Buffer);
+    const broken: readonly (readonly [string, Buffer])[] = [
+      ["s#live", stateCodec.encode({ ...state, sums: state.sums.subarray(8) })],
+      ["s#live", stateCodec.encode({ ...state, calibration: Buffer.alloc(3) })],
+      ["s#live", stateCodec.encode({ ...state, naiveErrors: [0] })],
+      ["s#live", Buffer.from("nonsense")],
+      ["t#live", stateCodec.encode(state)],
+      ["s#f0", keptCodec.encode({ ...pending, quantiles: pending.quantiles.subarray(4) })],
+      ["s#f0", keptCodec.encode({ ...pending, horizon: 0, quantiles: Buffer.alloc(0) })],
+      ["s#f0", Buffer.alloc(20)],
+      ["s#what", Buffer.alloc(20)],
+    ];
+    for (const [key, value] of broken) {
+      await assert.rejects(
+        restore(scoreStoreOf(), new Map([...valueByKey, [key, value]])),
+        { code: "STATE_CORRUPT", message: new RegExp(`^${key} there`) },
+        key,
+      );
+    }
+  });
+});
