@@ -1,4 +1,5 @@
-// The test command: the linter, the tests that need no broker, then those that do, on one shared real broker.
+// The test command: the linter, the tests that need no broker, then those that do, on one shared real broker, and
+// last those on three brokers.
 //
 //   npm test                  everything
 //   npm test -- --unit        all that needs no broker
@@ -7,6 +8,7 @@
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { isCi } from "./rig/ci.ts";
+import { shareCluster } from "./rig/cluster-control.ts";
 import { sharedBrokerVariable, startBroker } from "./rig/kafka-broker.ts";
 import { neededParts } from "./rig/needed-parts.ts";
 import { missingParts } from "./rig/parts.ts";
@@ -21,20 +23,35 @@ const nameParts = args.filter((arg) => !arg.startsWith("-"));
 const selected = filesBelow("test")
   .filter((path) => path.endsWith(".test.ts"))
   .filter((path) => nameParts.length === 0 || nameParts.some((part) => path.includes(part)));
-const needsBroker = (path: string): boolean => /^test\/(integrity\/|contract\/kafka)/.test(path);
-const quick = selected.filter((path) => !needsBroker(path)).map(compiledPath);
+const needsCluster = (path: string): boolean => path.startsWith("test/integrity/cluster-");
+const needsBroker = (path: string): boolean =>
+  /^test\/(integrity\/|contract\/kafka)/.test(path) && !needsCluster(path);
+const quick = selected.filter((path) => !needsBroker(path) && !needsCluster(path)).map(compiledPath);
 const onBroker = isUnitOnly ? [] : selected.filter(needsBroker).map(compiledPath);
+const onCluster = isUnitOnly ? [] : selected.filter(needsCluster).map(compiledPath);
 
 // Reaches the test processes and the workers they start.
 process.env.NODE_OPTIONS = `${process.env.NODE_OPTIONS ?? ""} --enable-source-maps`;
 
-const suite = new TestSuite({ fileTimeoutMs: 5 * 60_000 });
+const suite = new TestSuite({ fileTimeoutMs: 15 * 60_000 });
 const notes: string[] = [];
 
 if (nameParts.length === 0) suite.addCheck("lint", lint());
 await provideParts();
 await suite.runFiles(quick, 2);
-if (onBroker.length > 0) await runOnBroker(onBroker);
+if (onBroker.length > 0) {
+  await runOn("a real broker", onBroker, async () => {
+    const broker = await startBroker();
+    process.env[sharedBrokerVariable] = broker.bootstrap;
+    return () => broker.stop();
+  });
+}
+if (onCluster.length > 0) {
+  await runOn("three real brokers", onCluster, async () => {
+    const cluster = await shareCluster();
+    return () => cluster.shutDown();
+  });
+}
 process.exitCode = (await suite.finish(notes)) ? 0 : 1;
 
 async function provideParts(): Promise<void> {
@@ -46,21 +63,28 @@ async function provideParts(): Promise<void> {
   }
 }
 
-async function runOnBroker(files: readonly string[]): Promise<void> {
+/** Runs the files one at a time on what `start` provides, and ends that with what `start` returns. */
+async function runOn(
+  what: string,
+  files: readonly string[],
+  start: () => Promise<() => Promise<void>>,
+): Promise<void> {
   const missing = missingParts();
   if (missing !== null && !isCi) {
     suite.addSkipped(files.length);
     notes.push(`SKIPPED ${files.length} test files: ${missing}`);
     return;
   }
+  let end: () => Promise<void>;
   try {
-    process.env[sharedBrokerVariable] = (await startBroker()).bootstrap;
+    end = await start();
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    suite.addProblem(`${files.length} test files did not run, for want of a real broker: ${why}`);
+    suite.addProblem(`${files.length} test files did not run, for want of ${what}: ${why}`);
     return;
   }
   await suite.runFiles(files, 1);
+  await end();
 }
 
 /** Null when the linter finds nothing; it has printed what it finds. */

@@ -1,4 +1,4 @@
-// The configuration that the chart mounts is one that the product accepts, with the secrets where the pod has them.
+// The product accepts the configuration that the chart mounts, with the secrets at their paths in the pod.
 
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
@@ -21,18 +21,18 @@ describe("the mounted configuration", needsTools, () => {
     });
   }
 
-  test("asks trainers when there are some", async () => {
+  test("sends trainings to trainers when there are some", async () => {
     assert.equal(await whereTrained(), "worker");
     assert.equal(await whereTrained("--set", "trainer.enabled=true"), "trainers");
   });
 
-  test("keeps numbers whole, also large ones", async () => {
+  test("keeps large numbers exact", async () => {
     const [config] = loadAll(await render("-f", valuesNamed("everything")));
     assert.equal(config?.pipeline.behindAfterMs, 2_592_000_000);
     assert.equal(config?.limits.futureToleranceMs, 604_800_000);
   });
 
-  test("changes the pods' annotation when it changes, and only then", async () => {
+  test("changes the pods' annotation only when it changes itself", async () => {
     const checksum = async (...options: string[]) => {
       const { stdout } = await template(...options);
       return /checksum\/config: (\w+)/.exec(stdout)?.[1];
@@ -44,7 +44,7 @@ describe("the mounted configuration", needsTools, () => {
     assert.notEqual(await checksum("--set", "secrets.httpToken.existingSecret=token"), plain);
   });
 
-  test("gives each role the engine and threads of its own pods", async () => {
+  test("gives each role the engine and threads of its pods", async () => {
     const engines = loadAll(await render("-f", valuesNamed("gpu"))).map(({ engine }) => engine);
     assert.deepEqual(new Set(engines.map(({ kind }) => kind)), new Set(["auto", "tensorflow"]));
     const [trainer] = loadAll(await render("-f", valuesNamed("trainers")), "trainer");
@@ -64,7 +64,7 @@ function valuesNamed(name: string): string {
   return `helm/forecastnet/ci/${name}-values.yaml`;
 }
 
-/** The configuration as each pod loads it, or those of one component. */
+/** The configuration as each pod loads it; of one component if one is given. */
 function loadAll(objects: readonly KubernetesObject[], component?: string): readonly AppConfig[] {
   return objects
     .filter(
@@ -95,7 +95,7 @@ function loadIn(pod: PodSpec, objects: readonly KubernetesObject[]): AppConfig {
   });
 }
 
-/** What follows the configuration's path belongs to the command. */
+/** The arguments after the configuration's path belong to the command. */
 function extraArguments(args: readonly string[]): number {
   return args.length - args.indexOf("--config") - 2;
 }
@@ -107,9 +107,12 @@ function mountedFiles(pod: PodSpec, objects: readonly KubernetesObject[]): Reado
     readonly items: readonly { readonly key: string; readonly path: string }[];
   }
   const volume = pod.volumes?.find(({ name }) => name === "config") as {
-    projected: { sources: readonly { configMap?: Source; secret?: Source }[] };
+    projected: {
+      sources: readonly { configMap?: Source; secret?: Source; serviceAccountToken?: { path: string } }[];
+    };
   };
-  const files = volume.projected.sources.flatMap(({ configMap, secret }) => {
+  const files = volume.projected.sources.flatMap(({ configMap, secret, serviceAccountToken }) => {
+    if (serviceAccountToken !== undefined) return [[serviceAccountToken.path, "token"] as const];
     if (configMap === undefined) return secret?.items.map(({ path }) => [path, "secret"] as const) ?? [];
     const found = objects.find(
       ({ kind, metadata }) => kind === "ConfigMap" && metadata.name === configMap.name,

@@ -1,5 +1,5 @@
-// What the chart takes from files as it is: rules and dashboards, whose own templates are for Prometheus and Grafana, and
-// the examples in its docs.
+// Files that the chart passes on unchanged: rules and dashboards, whose templates are for Prometheus and Grafana. Also the
+// examples in the docs of the chart.
 
 import assert from "node:assert/strict";
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -39,7 +39,7 @@ const dashboard = {
   panels: [{ legendFormat: "{{pod}} {{ .Values }}", maxDataPoints: 12345678901 }],
 };
 
-/** The objects of a chart that has such files, each kind by itself. */
+/** The objects of one kind from a chart with these files. */
 async function renderWithFiles(
   kind: string,
   ...options: readonly string[]
@@ -65,7 +65,7 @@ async function renderWithFiles(
 describe("rules", needsTools, () => {
   const enabled = ["--set", "prometheusRule.enabled=true,prometheusRule.labels.release=prometheus"];
 
-  test("reach Prometheus word for word", async () => {
+  test("reach Prometheus unchanged", async () => {
     const [rule, ...others] = await renderWithFiles("PrometheusRule", ...enabled);
     assert.deepEqual(others, []);
     assert.equal(rule?.metadata.name, "plant-forecastnet-lag");
@@ -73,7 +73,7 @@ describe("rules", needsTools, () => {
     assert.deepEqual(rule?.spec, rules);
   });
 
-  test("may be left out by the name of an alert", async () => {
+  test("can be left out by the name of an alert", async () => {
     const [rule] = await renderWithFiles(
       "PrometheusRule",
       ...enabled,
@@ -87,12 +87,12 @@ describe("rules", needsTools, () => {
     );
   });
 
-  test("are not there unless asked for", async () => {
+  test("are left out by default", async () => {
     assert.deepEqual(await renderWithFiles("PrometheusRule"), []);
   });
 });
 
-test("dashboards reach Grafana word for word", needsTools, async () => {
+test("dashboards reach Grafana unchanged", needsTools, async () => {
   const options = ["--set", "dashboards.enabled=true,dashboards.annotations.folder=fleet"];
   const maps = await renderWithFiles("ConfigMap", ...options);
   const found = maps.find(({ metadata }) => metadata.labels.grafana_dashboard === "1");
@@ -105,7 +105,7 @@ describe("the docs", needsTools, () => {
   const examples = [...page.matchAll(/```yaml\n([\s\S]*?)```/g)].map(([, text = ""]) => text);
 
   for (const [index, example] of examples.entries()) {
-    test(`show values that are accepted: ${Object.keys(parse(example)).join(", ")} (${index + 1})`, async () => {
+    test(`show valid values: ${Object.keys(parse(example)).join(", ")} (${index + 1})`, async () => {
       const file = join(scratch, `example-${index}.yaml`);
       writeFileSync(file, example);
       const { isOk, output } = await template("-f", file);
@@ -114,7 +114,7 @@ describe("the docs", needsTools, () => {
   }
 });
 
-test("every default of the product's configuration is accepted as a value", needsTools, async () => {
+test("the chart accepts every default of the product's configuration", needsTools, async () => {
   const config = {};
   for (const [key, { default: fallback }] of settings) setAt(config, key.split("."), fallback);
   const file = join(scratch, "defaults.yaml");

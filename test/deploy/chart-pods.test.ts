@@ -1,5 +1,5 @@
-// What every pod of the chart must be, whatever the values: restricted by the Pod Security Standards, without secrets
-// in plain sight, gone within a grace period longer than the process's own; and what runs before what.
+// What holds for every pod of the chart, whatever the values: restricted by the Pod Security Standards, no secrets in
+// plain text, a grace period longer than that of the process. Also the order of the hooks.
 
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
@@ -19,7 +19,7 @@ const allowedVolumes = [
   "secret",
 ];
 
-/** Each rule of the profile "restricted", and what we ask beyond it, as a sentence that must hold for the pod. */
+/** The rules of the profile "restricted" and our own, each as a sentence that must hold for a pod. */
 const podRules: Readonly<Record<string, (pod: PodSpec) => boolean>> = {
   "shares nothing with its node": ({ hostNetwork, hostPID, hostIPC }) => !hostNetwork && !hostPID && !hostIPC,
   "takes no port of its node": ({ containers }) =>
@@ -32,8 +32,9 @@ const podRules: Readonly<Record<string, (pod: PodSpec) => boolean>> = {
     securityContext?.runAsNonRoot === true && securityContext.runAsUser === 1000,
   "has the runtime's seccomp profile": ({ securityContext }) =>
     securityContext?.seccompProfile?.type === "RuntimeDefault",
-  "has no token": ({ automountServiceAccountToken }) => automountServiceAccountToken === false,
-  "gets no variables of services": ({ enableServiceLinks }) => enableServiceLinks === false,
+  "has no service account token": ({ automountServiceAccountToken }) =>
+    automountServiceAccountToken === false,
+  "gets no service variables": ({ enableServiceLinks }) => enableServiceLinks === false,
 };
 
 const containerRules: Readonly<Record<string, (container: Container) => boolean>> = {
@@ -57,7 +58,7 @@ describe("every pod is restricted", needsTools, () => {
     });
   }
 
-  test("and one that is not is found, rule by rule", async () => {
+  test("and an unsafe pod is reported rule by rule", async () => {
     const unsafe = await render(
       ...[
         "--set",
@@ -83,7 +84,7 @@ describe("every pod is restricted", needsTools, () => {
 });
 
 describe("secrets", needsTools, () => {
-  test("are never among the objects", async () => {
+  test("are never part of the chart", async () => {
     for (const values of valueSets) {
       const objects = await render("-f", values);
       assert.deepEqual(
@@ -93,7 +94,7 @@ describe("secrets", needsTools, () => {
     }
   });
 
-  test("reach a container as files or by reference, never as text", async () => {
+  test("reach a container as files or by reference, never as plain text", async () => {
     const objects = await render("-f", "helm/forecastnet/ci/keda-values.yaml");
     const variables = objects
       .flatMap((object) => podOf(object)?.containers ?? [])
@@ -131,7 +132,7 @@ describe("the grace period", needsTools, () => {
 });
 
 describe("the topics", needsTools, () => {
-  test("are created before the release, by a Job that brings what it needs", async () => {
+  test("are created before the release by a Job whose dependencies are hooks, too", async () => {
     const objects = await render("--set", "networkPolicy.enabled=true");
     const hooks = objects.filter(({ metadata }) =>
       metadata.annotations?.["helm.sh/hook"]?.startsWith("pre-"),
@@ -157,7 +158,7 @@ describe("the topics", needsTools, () => {
     assert.ok(inHooks.has(`ConfigMap/${configMapOf(pod)}`));
   });
 
-  test("of the input are created when asked for", async () => {
+  test("include the input topics if asked for", async () => {
     const argsWith = async (...options: string[]) => {
       const job = (await render(...options)).find(({ kind }) => kind === "Job");
       return job === undefined ? undefined : podOf(job)?.containers[0]?.args;
@@ -175,7 +176,7 @@ describe("the topics", needsTools, () => {
   });
 });
 
-test("two releases in one namespace share no name", needsTools, async () => {
+test("two releases in one namespace have no name in common", needsTools, async () => {
   const values = ["-f", "helm/forecastnet/ci/everything-values.yaml"];
   const names = async (release: string) => {
     const { stdout } = await runChartTool("helm", ["template", release, chartFolder, ...values]);
@@ -193,7 +194,7 @@ test("two releases in one namespace share no name", needsTools, async () => {
   );
 });
 
-/** The titles of the rules that the pod, or one of its containers, breaks. */
+/** The rules that the pod or one of its containers breaks. */
 function brokenRules(pod: PodSpec): readonly string[] {
   const containers = [...pod.containers, ...(pod.initContainers ?? [])];
   const ofPod = Object.entries(podRules).filter(([, holds]) => !holds(pod));

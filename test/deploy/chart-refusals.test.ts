@@ -1,5 +1,5 @@
-// What the chart refuses before anything reaches a cluster: values it does not know, and values that do not go
-// together. Each refusal names the value.
+// Values that the chart refuses before anything reaches a cluster: unknown ones and contradictory ones. Each message names
+// the value.
 
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
@@ -64,6 +64,27 @@ const contradictions: readonly (readonly [string, RegExp])[] = [
     /no user: set config\.kafka\.sasl\.username or secrets\.kafkaSasl\.usernameKey/,
   ],
   [
+    "config.kafka.sasl.mechanism=oauthbearer",
+    /there is no source of tokens: set config\.kafka\.sasl\.oauth\.tokenUrl or secrets\.kafkaToken\.audience/,
+  ],
+  [
+    "config.kafka.sasl.mechanism=oauthbearer,config.kafka.sasl.oauth.tokenUrl=https://i/t",
+    /there is no client secret: name its Secret in secrets\.kafkaOauth/,
+  ],
+  [
+    "config.kafka.sasl.mechanism=oauthbearer,config.kafka.sasl.oauth.tokenUrl=https://i/t,secrets.kafkaOauth.existingSecret=s",
+    /no client: set config\.kafka\.sasl\.oauth\.clientId or secrets\.kafkaOauth\.clientIdKey/,
+  ],
+  ["secrets.kafkaToken.audience=kafka", /secrets\.kafkaToken is given but .* is none: set it to oauthbearer/],
+  [
+    "worker.autoscaling.kind=keda,config.kafka.ssl.enabled=true,config.kafka.sasl.mechanism=aws-msk-iam",
+    /KEDA cannot log in by aws-msk-iam with what the chart knows/,
+  ],
+  [
+    "secrets.registryCa.existingSecret=s",
+    /secrets\.registryCa is given but config\.registry\.url is not https/,
+  ],
+  [
     "secrets.httpToken.existingSecret=s,config.worker.tokenFile=/x",
     /config\.worker\.tokenFile is given and secrets/,
   ],
@@ -104,21 +125,21 @@ async function assertRefused(values: string, message: RegExp): Promise<void> {
   assert.match(output, message);
 }
 
-describe("a slip is refused", needsTools, () => {
+describe("a misspelt or invalid value is refused", needsTools, () => {
   for (const [values, message] of slips) test(values, () => assertRefused(values, message));
 });
 
-describe("what does not go together is refused", needsTools, () => {
+describe("contradictory values are refused", needsTools, () => {
   for (const [values, message] of contradictions) test(values, () => assertRefused(values, message));
 
-  test("all of it at once", async () => {
+  test("all contradictions at once", async () => {
     const { output } = await template("--set", "config.worker.port=0,config.kafka.sasl.mechanism=plain");
     assert.match(output, /worker\.port is 0/);
     assert.match(output, /there is no password/);
   });
 });
 
-describe("what may be given freely is accepted", needsTools, () => {
+describe("free-form values are accepted", needsTools, () => {
   const free = [
     "worker.podLabels.x=y",
     "worker.nodeSelector.disk=fast",

@@ -1,5 +1,5 @@
-// The chart under the real tools: Helm's linter, the schemas of Kubernetes, KEDA and the Prometheus operator, and the
-// chart's own suites, for every set of values that is kept beside it.
+// The chart under the real tools, for every set of test values: Helm's linter, the schemas of Kubernetes, KEDA and the
+// Prometheus operator, and the chart's own unit tests.
 
 import assert from "node:assert/strict";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -17,7 +17,7 @@ const needsTools = await chartTools();
 const scratch = mkdtempSync(join(tmpdir(), "forecastnet-chart-"));
 after(() => rmSync(scratch, { recursive: true }));
 
-describe("the linter passes", needsTools, () => {
+describe("Helm's linter accepts", needsTools, () => {
   for (const values of valueSets) {
     test(titleOf(values), async () => {
       const { isOk, output } = await runChartTool("helm", ["lint", "--strict", chartFolder, "-f", values]);
@@ -26,9 +26,9 @@ describe("the linter passes", needsTools, () => {
   }
 });
 
-describe("all sets of values are accepted", needsTools, () => {
+describe("the objects of all values are valid", needsTools, () => {
   for (const version of kubernetesVersions) {
-    test(`by Kubernetes ${version}`, async () => {
+    test(`for Kubernetes ${version}`, async () => {
       const files = valueSets.map((values) => join(scratch, `${titleOf(values)}-${version}.yaml`));
       for (const [index, values] of valueSets.entries()) {
         const { stdout, isOk, output } = await template("-f", values, "--kube-version", version);
@@ -43,7 +43,7 @@ describe("all sets of values are accepted", needsTools, () => {
 });
 
 describe("the chart", needsTools, () => {
-  test("passes its own suites", async () => {
+  test("passes its own unit tests", async () => {
     const { isOk, output } = await runChartTool("helm-unittest", ["--strict", chartFolder]);
     assert.ok(isOk, output);
     assert.match(output, /Tests:\s+\d{2,} passed/);
@@ -64,7 +64,7 @@ describe("the chart", needsTools, () => {
   });
 });
 
-test("a slip in a Deployment, a ScaledObject and a PodMonitor would be found", needsTools, async () => {
+test("a misspelt field in a Deployment, a ScaledObject or a PodMonitor is found", needsTools, async () => {
   const options = ["--set", "podMonitor.enabled=true,trainer.enabled=true,trainer.autoscaling.kind=keda"];
   const { stdout } = await template(...options);
   const slips = {
@@ -86,7 +86,7 @@ test("a slip in a Deployment, a ScaledObject and a PodMonitor would be found", n
   }
 });
 
-/** One process for all files, as it reads each schema once. */
+/** One process for all files: it reads each schema only once. */
 async function conform(files: readonly string[], version: string) {
   const locations = (await schemaLocations()).flatMap((location) => ["-schema-location", location]);
   const options = ["-strict", "-summary", "-kubernetes-version", version, ...locations];

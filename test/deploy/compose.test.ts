@@ -1,5 +1,5 @@
-// deploy/compose.yaml holds together: what it mounts is there, what it runs are commands of ours with a valid
-// configuration, and nothing is open to the network.
+// deploy/compose.yaml is consistent: its mounts exist, its commands are ours and have a valid configuration, and no port is
+// open to the network.
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
@@ -7,7 +7,8 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import { parse } from "yaml";
-import { readCommandLine } from "../../src/cli/sensors/options.ts";
+import { readCommandLine } from "../../src/cli/command.ts";
+import { sensorsCommand } from "../../src/cli/sensors.ts";
 import { loadConfig } from "../../src/runtime/config/load.ts";
 import { projectRoot } from "../rig/project.ts";
 
@@ -38,12 +39,12 @@ const configFile = join(deploy, "compose/forecastnet.yaml");
 const config = loadConfig({ argv: [`--config=${configFile}`], env: {} });
 
 describe("the compose file", () => {
-  test("has everything that there is to see", () => {
+  test("has a service for every part", () => {
     const names = ["kafka", "topics", "worker", "trainer", "sensors", "prometheus", "grafana"];
     assert.deepEqual(Object.keys(compose.services), names);
   });
 
-  test("mounts only what is there, and none of it to be written", () => {
+  test("mounts existing files, read-only", () => {
     for (const [name, { volumes = [] }] of services) {
       for (const volume of volumes) {
         const [source = "", , mode] = volume.split(":");
@@ -54,7 +55,7 @@ describe("the compose file", () => {
     }
   });
 
-  test("pins what it does not build", () => {
+  test("pins the images that it does not build", () => {
     for (const [name, { image, build }] of services) {
       if (build === undefined) assert.match(image, /:v?\d+\.\d+\.\d+$/, name);
       else assert.ok(existsSync(join(deploy, build.context, build.dockerfile)), name);
@@ -67,7 +68,7 @@ describe("the compose file", () => {
     }
   });
 
-  test("lets nothing be written and no right be gained, but by Kafka", () => {
+  test("gives only Kafka a writable file system and capabilities", () => {
     for (const [name, service] of services) {
       if (name === "kafka") continue;
       assert.deepEqual([service.read_only, service.cap_drop], [true, ["ALL"]], name);
@@ -85,7 +86,7 @@ describe("the compose file", () => {
     }
   });
 
-  test("runs commands that there are", () => {
+  test("runs existing commands", () => {
     const main = join(projectRoot, "dist/src/cli/main.js");
     const { stdout } = spawnSync(process.execPath, [main, "--help"], { encoding: "utf8" });
     for (const [name, { command = [] }] of ours) {
@@ -94,20 +95,19 @@ describe("the compose file", () => {
     }
   });
 
-  test("gives the sensors flags that they know, and history enough for models", () => {
-    const line = readCommandLine(compose.services.sensors?.command?.slice(1) ?? []);
-    if (typeof line === "string") assert.fail(line);
-    assert.ok(line.options.history >= config.retrain.minHistory);
+  test("gives the sensors valid flags and enough history for models", () => {
+    const { values } = readCommandLine(sensorsCommand, compose.services.sensors?.command?.slice(1) ?? []);
+    assert.ok(values.history >= config.retrain.minHistory);
   });
 
-  test("lets workers and trainers settle before it ends them", () => {
+  test("gives workers and trainers time to settle before it kills them", () => {
     for (const name of ["worker", "trainer"]) {
       const seconds = Number.parseInt(compose.services[name]?.stop_grace_period ?? "", 10);
       assert.ok(1000 * seconds > config.worker.graceMs, name);
     }
   });
 
-  test("has trainers because its workers ask for them", () => {
+  test("sends trainings to the trainers", () => {
     assert.equal(config.retrain.where, "trainers");
   });
 });

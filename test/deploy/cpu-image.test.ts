@@ -1,5 +1,5 @@
-// The installation of the CPU image, without the image: the compiled product beside those packages of the lock file that
-// `npm ci --omit=dev --omit=optional` installs. There is no TensorFlow, and nobody misses it who did not ask for it.
+// The installation of the CPU image, without the image: the compiled product and the packages of the lock file that
+// `npm ci --omit=dev --omit=optional` installs. It lacks TensorFlow, which only `engine.kind: tensorflow` needs.
 
 import assert from "node:assert/strict";
 import { execFile, spawnSync } from "node:child_process";
@@ -33,7 +33,7 @@ for (const path of installed) {
   symlinkSync(join(projectRoot, path), join(app, path));
 }
 
-/** What `chooseEngine` logs, or the message of its error. */
+/** The facts that `chooseEngine` logs, or its error. */
 async function choose(kind: "auto" | "simd" | "tensorflow"): Promise<string> {
   const module = pathToFileURL(join(app, "dist/src/engine/choose-engine.js")).href;
   const program = `
@@ -52,7 +52,7 @@ async function choose(kind: "auto" | "simd" | "tensorflow"): Promise<string> {
 }
 
 describe("the installation of the CPU image", () => {
-  test("holds what the product depends on, and nothing of TensorFlow", () => {
+  test("contains the product's dependencies without TensorFlow", () => {
     assert.ok(installed.includes("node_modules/kafkajs"));
     assert.deepEqual(
       installed.filter((path) => path.includes("tensorflow")),
@@ -60,14 +60,14 @@ describe("the installation of the CPU image", () => {
     );
   });
 
-  test("starts the simd engine, asked for or chosen", async () => {
+  test("starts the simd engine, by choice or by default", async () => {
     for (const kind of ["auto", "simd"] as const) {
       const { engine, device } = JSON.parse(await choose(kind)) as Record<string, string>;
       assert.deepEqual([engine, device], ["simd", "cpu"]);
     }
   });
 
-  test("says in one sentence that TensorFlow is not there, and what to do", async () => {
+  test("reports in one sentence that TensorFlow is missing and what to do", async () => {
     const said = await choose("tensorflow");
     assert.match(
       said,
@@ -79,6 +79,6 @@ describe("the installation of the CPU image", () => {
   test("runs the command line", () => {
     const main = join(app, "dist/src/cli/main.js");
     const { status, stdout } = spawnSync(process.execPath, [main, "config", "check"], { encoding: "utf8" });
-    assert.deepEqual([status, stdout], [0, "configuration is valid\n"]);
+    assert.deepEqual([status, stdout], [0, "the configuration is valid\n"]);
   });
 });

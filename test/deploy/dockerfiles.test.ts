@@ -1,5 +1,5 @@
-// What the images promise, read off their Dockerfiles. That they build and run is tried by hand: no base image can be
-// counted on here.
+// Properties of the images, read from their Dockerfiles. Building and running them is tested by hand, because the tests
+// cannot rely on base images.
 
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
@@ -19,15 +19,15 @@ const ignoreLines = readFileSync(join(projectRoot, ".dockerignore"), "utf8")
   .split("\n")
   .filter((line) => line !== "" && !line.startsWith("#"));
 
-/** What is copied out of the repository, and not from another stage. */
+/** The files copied from the repository rather than from another stage. */
 function copiedFromContext(instructions: readonly Instruction[]): readonly string[] {
   return restOf(instructions, "COPY")
     .filter((rest) => !rest.startsWith("--from="))
     .flatMap((rest) => rest.split(/\s+/).slice(0, -1));
 }
 
-describe("the context of the images", () => {
-  test("is closed but for what they need", () => {
+describe("the build context of the images", () => {
+  test("contains only what the images need", () => {
     assert.equal(ignoreLines[0], "*");
     const opened = ignoreLines.slice(1).map((line) => line.replace(/^!/, ""));
     const needed = new Set(files.flatMap((file) => copiedFromContext(readDockerfile(file))));
@@ -43,21 +43,21 @@ for (const file of files) {
     const all = readDockerfile(file);
     const last = lastStage(all);
 
-    test("is clean by hadolint", linted, async () => {
+    test("passes hadolint", linted, async () => {
       assert.equal(await hadolint(join(projectRoot, file)), "");
     });
 
-    test("has one base, which can be pinned from outside", () => {
+    test("has one base image, which can be pinned by a build argument", () => {
       assert.match(restOf(all, "ARG")[0] ?? "", /^NODE_IMAGE=node:\d+-\w+-slim$/);
       for (const base of restOf(all, "FROM")) assert.match(base, /^\$\{NODE_IMAGE\}( AS \w+)?$/);
     });
 
-    test("runs as a user who is not root and owns nothing", () => {
+    test("runs as a user that is not root and owns no files", () => {
       assert.deepEqual(restOf(last, "USER"), ["1000:1000"]);
       assert.ok(!all.some(({ rest }) => rest.includes("--chown")));
     });
 
-    test("starts node itself, with a command that can be replaced", () => {
+    test("starts node directly, with a replaceable command", () => {
       const entry = ["node", "--enable-source-maps", "/app/dist/src/cli/main.js"];
       assert.deepEqual(JSON.parse(restOf(last, "ENTRYPOINT")[0] ?? ""), entry);
       const command = ["worker", "--config", "/etc/forecastnet/forecastnet.yaml"];
@@ -65,21 +65,21 @@ for (const file of files) {
       assert.ok(existsSync(join(projectRoot, "dist/src/cli/main.js")));
     });
 
-    test("asks after its health with node, at the default port", () => {
+    test("checks its health with node at the default port", () => {
       const [check = ""] = restOf(last, "HEALTHCHECK");
       assert.match(check, /CMD \["node", "-e", .*\/healthz/);
       assert.ok(check.includes(`FORECASTNET_WORKER_PORT || ${port})`));
       assert.deepEqual(restOf(last, "EXPOSE"), [String(port)]);
     });
 
-    test("holds no secret, and runs nothing in its last stage", () => {
+    test("contains no secret and runs no command in its last stage", () => {
       const settings = [...restOf(all, "ARG"), ...restOf(all, "ENV")].join("\n");
       assert.doesNotMatch(settings, /passw|secret|token|credential/i);
       assert.ok(!all.some(({ word }) => word === "ADD"));
       assert.deepEqual(restOf(last, "RUN"), []);
     });
 
-    test("says what it is", () => {
+    test("has labels that describe it", () => {
       assert.ok(restOf(last, "ARG").includes(`VERSION=${version}`));
       const [labels = ""] = restOf(last, "LABEL");
       for (const name of ["title", "description", "licenses", "version", "revision", "source"]) {
@@ -87,7 +87,7 @@ for (const file of files) {
       }
     });
 
-    test("carries a bill of materials made of what is installed", () => {
+    test("contains a bill of materials of its installation", () => {
       const steps = restOf(all, "RUN").join("\n");
       assert.ok(steps.includes("node dist/scripts/write-sbom.js /out/sbom.spdx.json"));
       assert.ok(existsSync(join(projectRoot, "dist/scripts/write-sbom.js")));
@@ -95,11 +95,11 @@ for (const file of files) {
   });
 }
 
-test("the image for processors leaves out TensorFlow and whatever else only builds it", () => {
+test("the CPU image leaves out TensorFlow and development dependencies", () => {
   assert.ok(restOf(readDockerfile(files[0]), "RUN").includes("npm ci --omit=dev --omit=optional"));
 });
 
-test("the two images differ in what they hold, and in nothing that they do", () => {
+test("the two images differ only in their contents", () => {
   const [cpu, gpu] = files.map((file) =>
     lastStage(readDockerfile(file))
       .filter(({ word }) => !["COPY", "ENV"].includes(word))

@@ -1,4 +1,4 @@
-// The examples are valid, and what each says as a file and as values of the chart is the same.
+// The examples are valid, and each is the same as a file and as values of the chart.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -19,13 +19,13 @@ interface ChartValues {
 const folder = join(projectRoot, "deploy/examples");
 const read = (name: string, file: string): string => readFileSync(join(folder, name, file), "utf8");
 
-/** Secrets lie on the machine that runs it. */
+/** The secret files exist only where the example runs. */
 function load(name: string) {
   const readFile = (path: string) => (path === "example.yaml" ? read(name, "forecastnet.yaml") : "a secret");
   return loadConfig({ argv: ["--config=example.yaml"], env: {}, readFile });
 }
 
-/** What the chart takes from Secrets instead: files, and who logs in. */
+/** Without the keys that the chart takes from Secrets: files and user names. */
 function withoutSecrets(tree: Tree): Tree {
   const entries = Object.entries(tree)
     .filter(([name]) => !name.endsWith("File") && name !== "username")
@@ -37,7 +37,7 @@ function isTree(value: unknown): value is Tree {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-for (const name of ["strimzi", "confluent", "plain"]) {
+for (const name of ["strimzi", "confluent", "msk", "plain"]) {
   describe(`the example ${name}`, () => {
     const values = parse(read(name, "values.yaml")) as ChartValues;
 
@@ -45,10 +45,10 @@ for (const name of ["strimzi", "confluent", "plain"]) {
       assert.ok(load(name).kafka.brokers.length > 0);
     });
 
-    test("is the same for the chart", () => {
+    test("is the same as values of the chart", () => {
       const { ssl, ...kafka } = withoutSecrets((parse(read(name, "forecastnet.yaml")) as Tree).kafka as Tree);
       const { retrain, ...file } = withoutSecrets(parse(read(name, "forecastnet.yaml")) as Tree);
-      // A Secret with an authority or a certificate turns TLS on by itself, and trainers have a switch of their own.
+      // A Secret with a certificate authority enables TLS, and trainers have their own switch.
       const hasCertificate = values.secrets?.kafkaCa !== undefined;
       const expected = {
         ...file,

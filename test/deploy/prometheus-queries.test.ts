@@ -1,5 +1,5 @@
-// Every query of a dashboard and of a rule is sound PromQL, and asks only for metrics, labels and values that a true
-// worker exposes.
+// Every query of a dashboard or a rule is valid PromQL and uses only metrics, labels and values that a real worker
+// exposes.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -24,7 +24,7 @@ interface Query {
   readonly expr: string;
 }
 
-/** What Prometheus and its operator add to what a process exposes. */
+/** Labels that Prometheus and its operator add. */
 const targetLabels = ["job", "instance", "namespace", "pod"];
 const rules = readRules().groups.flatMap(({ rules }) => rules);
 const recorded = new Set(rules.flatMap(({ record }) => record ?? []));
@@ -39,7 +39,7 @@ function panelsOf({ panels = [] }: Dashboard): Panel[] {
   return panels.filter((panel): panel is Panel => panel.type !== "row");
 }
 
-/** With a value in place of each variable, as Grafana would send it. */
+/** Replaces each variable by a value, as Grafana does. */
 function dashboardQueries(): Query[] {
   const asSent = (expr: string) =>
     expr.replaceAll("$__rate_interval", "1m").replaceAll("$job", ".*").replaceAll("$instance", ".*");
@@ -63,10 +63,10 @@ function dashboardQueries(): Query[] {
 
 const ruleQueries = rules.map(({ alert, record, expr }): Query => ({ where: alert ?? record ?? "", expr }));
 
-/** A true worker, in process, that has forecast, scored, refused and collected garbage. */
+/** The metrics of a real worker in this process that has forecast, scored, refused and collected garbage. */
 async function scrapedWorker(t: TestContext): Promise<string> {
   const metrics = createMetrics("test", { worstSeries: 3, series: ["a"] });
-  const fleet = await Fleet.openFor(t, { metrics });
+  const fleet = Fleet.openFor(t, { metrics });
   const values = Array.from({ length: 60 }, (_, hour) => 10 + (hour % 4) + Math.sin(hour));
   await fleet.play(...hourly("a", 0, values), "settle");
   setFlagsFromString("--expose-gc");
@@ -76,7 +76,7 @@ async function scrapedWorker(t: TestContext): Promise<string> {
 }
 
 describe("the dashboards", () => {
-  test("are four, each under a uid that stays", () => {
+  test("are four, each with a stable uid", () => {
     const uids = dashboards.map(({ dashboard }) => dashboard.uid);
     assert.deepEqual(
       uids,
@@ -84,7 +84,7 @@ describe("the dashboards", () => {
     );
   });
 
-  test("have panels with numbers of their own, each with a title, a unit and a sentence", () => {
+  test("have panels with unique ids, each with a title, a unit and a description", () => {
     for (const { path, dashboard } of dashboards) {
       const panels = panelsOf(dashboard);
       assert.equal(new Set(dashboard.panels?.map(({ id }) => id)).size, dashboard.panels?.length, path);
@@ -96,7 +96,7 @@ describe("the dashboards", () => {
     }
   });
 
-  test("lay no panel over another, nor beyond the edge", () => {
+  test("have no overlapping panel and none beyond the edge", () => {
     for (const { path, dashboard } of dashboards) {
       const taken = new Set<string>();
       for (const { gridPos, title } of dashboard.panels ?? []) {
@@ -112,7 +112,7 @@ describe("the dashboards", () => {
   });
 });
 
-test("every query of the dashboards is sound", needsPrometheus(), async () => {
+test("every query of the dashboards is valid", needsPrometheus(), async () => {
   const queries = dashboardQueries();
   assert.ok(queries.length > 80, `${queries.length} queries`);
   const asRules = queries.map(({ where, expr }, index) => ({ record: `q${index}`, expr, labels: { where } }));
@@ -120,12 +120,12 @@ test("every query of the dashboards is sound", needsPrometheus(), async () => {
   assert.equal(code, 0, output);
 });
 
-test("what a worker exposes passes promtool", needsPrometheus(), async (t) => {
+test("the metrics of a worker pass promtool", needsPrometheus(), async (t) => {
   const { code, output } = await promtool(["check", "metrics"], await scrapedWorker(t));
   assert.deepEqual({ code, output }, { code: 0, output: "" });
 });
 
-test("every query asks for what a worker exposes", async (t) => {
+test("every query uses metrics, labels and values that a worker exposes", async (t) => {
   const exposed = readExposition(await scrapedWorker(t));
   const problems = [...dashboardQueries(), ...ruleQueries].flatMap(({ where, expr }) =>
     problemsIn(expr, exposed).map((problem) => `${where}: ${problem}`),
@@ -133,7 +133,7 @@ test("every query asks for what a worker exposes", async (t) => {
   assert.deepEqual(problems, []);
 });
 
-test("that check finds a name, a label and a value that nobody exposes", () => {
+test("the check itself finds an unknown metric, label and value", () => {
   const exposed = readExposition(
     'up_total{outcome="good"} 1\nforecastnet_transactions_total{outcome="aborted"} 0\n',
   );
@@ -175,7 +175,7 @@ function problemsIn(expr: string, exposed: ReadonlyMap<string, ValuesByLabel>): 
 
 const recordedLabels: ValuesByLabel = new Map([["stated", new Set(["0.8", "0.95"])]]);
 
-/** True where one worker cannot show all values: engines, devices, versions. */
+/** True for labels whose values one worker cannot all expose: engines, devices, versions. */
 function isOpen(metric: string, label: string): boolean {
   const spec = Object.values(metricTable).find(({ name }) => `forecastnet_${name}` === metric);
   const listed = spec?.labels as Readonly<Record<string, readonly string[]>> | undefined;

@@ -1,4 +1,4 @@
-// The rules are sound, each alert is shown to fire and to keep quiet, and each has a section in the runbook.
+// The rules are valid, tests show each alert firing and staying quiet, and each has a section in the runbook.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -32,8 +32,8 @@ async function assertSound(...args: readonly string[]): Promise<void> {
 }
 
 describe("promtool", needsPrometheus(), () => {
-  test("finds the rules sound", () => assertSound("check", "rules", inFolder("rules.yaml")));
-  test("finds the configuration for compose sound", () =>
+  test("accepts the rules", () => assertSound("check", "rules", inFolder("rules.yaml")));
+  test("accepts the configuration for compose", () =>
     assertSound("check", "config", inFolder("prometheus.yaml")));
   for (const path of testPaths) {
     test(`passes ${basename(path)}`, () => assertSound("test", "rules", join(projectRoot, path)));
@@ -43,7 +43,7 @@ describe("promtool", needsPrometheus(), () => {
 describe("the tests of the rules", () => {
   const cases = testFiles.flatMap(({ tests }) => tests);
 
-  test("show every alert firing, with its texts", () => {
+  test("show every alert firing with its annotations", () => {
     const firing = cases
       .flatMap(({ alert_rule_test = [] }) => alert_rule_test)
       .filter(({ exp_alerts = [] }) => exp_alerts.length > 0)
@@ -51,7 +51,7 @@ describe("the tests of the rules", () => {
     assert.deepEqual(new Set(firing), new Set(alertNames));
   });
 
-  test("have in each file a case that keeps quiet throughout", () => {
+  test("have a case without any alert in each file", () => {
     for (const [index, { tests }] of testFiles.entries()) {
       const quiet = tests
         .filter(({ name }) => name.startsWith("quiet"))
@@ -63,7 +63,7 @@ describe("the tests of the rules", () => {
     }
   });
 
-  test("evaluate the groups in their order, which promtool shuffles otherwise", () => {
+  test("set the order of the groups, which promtool would shuffle", () => {
     const order = groups.map(({ name }) => name);
     for (const file of testFiles) assert.deepEqual(file.group_eval_order, order);
   });
@@ -72,7 +72,7 @@ describe("the tests of the rules", () => {
 describe("every alert", () => {
   const page = readFileSync(join(projectRoot, "docs/operations.md"), "utf8");
 
-  test("has a severity, texts and the address of its section", () => {
+  test("has a severity, annotations and a link to its section", () => {
     for (const { alert = "", labels, annotations } of alerts) {
       assert.match(labels?.severity ?? "", /^(critical|warning|info)$/, alert);
       assert.ok((annotations?.summary ?? "").endsWith("."), alert);
@@ -81,12 +81,12 @@ describe("every alert", () => {
     }
   });
 
-  test("has its section in the runbook, and every section its alert", () => {
+  test("has a section in the runbook, and every section has an alert", () => {
     const sections = [...page.matchAll(/^### (Forecastnet\w+)$/gm)].map(([, name]) => name);
     assert.deepEqual(sections, alertNames, "in the order of the rules");
   });
 
-  test("is told to the runbook with the severity and the time that the rule has", () => {
+  test("has the same severity and waiting time in the runbook", () => {
     for (const { alert = "", labels, for: patience } of alerts) {
       const [, section = ""] = new RegExp(`^### ${alert}\n\n(.*?)\n\n`, "ms").exec(page) ?? [];
       const after = patience === undefined ? "at once" : `after ${patience}`;
@@ -95,8 +95,8 @@ describe("every alert", () => {
   });
 });
 
-describe("rules at another pace", () => {
-  test("differ in windows, offsets and patience alone", () => {
+describe("rules at a faster pace", () => {
+  test("differ only in windows, offsets and waiting times", () => {
     const rule = {
       alert: "A",
       expr: "avg_over_time(x[10m] offset 1h) > 60 * x",
@@ -109,7 +109,7 @@ describe("rules at another pace", () => {
     ]);
   });
 
-  test("refuse a duration that they cannot read", () => {
+  test("refuse a duration in an unknown format", () => {
     const rule = { record: "r", expr: "rate(x[1h30m])" };
     assert.throws(() => quickened({ groups: [{ name: "g", rules: [rule] }] }, 60), /1h30m/);
   });

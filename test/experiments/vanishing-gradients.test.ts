@@ -1,17 +1,18 @@
 // The paper's experiment on vanishing gradients: 20 sigmoid cells with an output after each, against a perceptron of
-// the same depth whose 20 outputs all come last. The perceptron is a spec too: one cell of 20 layers that forecasts
-// 20 channels one step ahead, fed with the same 40 numbers.
+// the same depth whose 20 outputs are all at its end. The perceptron is a spec, too: one cell of 20 layers that forecasts
+// 20 channels one step ahead from the same 40 numbers.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import type { Engine } from "../../src/engine/engine.ts";
+import type { NetExecutor } from "../../src/engine/executor.ts";
+import type { Engine } from "../../src/models/forecastnet/engine.ts";
 import { frameHistory } from "../../src/models/forecastnet/framing.ts";
 import { initialWeights } from "../../src/models/forecastnet/initial-weights.ts";
 import { weightCountOf } from "../../src/models/forecastnet/layers.ts";
 import { planNet } from "../../src/models/forecastnet/plan.ts";
 import { fitScaler } from "../../src/models/forecastnet/scaler.ts";
 import { type ForecastNetSpec, specOf } from "../../src/models/forecastnet/spec.ts";
-import { openEngine, syntheticSeries, τ } from "./support/laboratory.ts";
+import { openEngine, openExecutor, syntheticSeries, τ } from "./support/paper-setup.ts";
 
 const neurons = 24;
 const interleaved = specOf("FN2", τ, { cell: { kind: "dense", units: [neurons], activation: "sigmoid" } });
@@ -22,17 +23,19 @@ const perceptron = specOf("FN2", 1, {
   cell: { kind: "dense", units: new Array<number>(τ).fill(neurons), activation: "sigmoid" },
 });
 
+let executor: NetExecutor;
 let engine: Engine;
 before(async () => {
-  engine = await openEngine();
+  executor = await openExecutor();
+  engine = await openEngine(executor);
 });
 after(() => engine.close());
 
 /** Mean |∂loss/∂w| of the first and of the last hidden layer. */
-async function gradientEnds(spec: ForecastNetSpec) {
+function gradientEnds(spec: ForecastNetSpec) {
   const series = syntheticSeries();
   const { plan, rows } = framed(series, spec);
-  const { gradient } = await engine.differentiate(spec, initialWeights(plan, 1), rows);
+  const { gradient } = executor.differentiate({ plan, weights: initialWeights(plan, 1) }, rows);
   const layers = plan.cells.flatMap((cell) => cell.layers);
   const meanOf = (layer: (typeof layers)[number]) => {
     const count = weightCountOf(layer);
@@ -42,7 +45,7 @@ async function gradientEnds(spec: ForecastNetSpec) {
   return { first: meanOf(layers[0]), last: meanOf(layers[layers.length - 1]) };
 }
 
-/** Both nets see the same windows: 40 values in, 20 out. */
+/** Both nets get the same windows: 40 values in, 20 out. */
 function framed(series: Float64Array, spec: ForecastNetSpec) {
   const scaler = fitScaler(series, 1, 0, series.length);
   const { count, windows, targets } = frameHistory(specOf("FN2", τ), scaler, series, { from: 0, to: 600 });
@@ -66,15 +69,15 @@ async function lossAfterTraining(spec: ForecastNetSpec): Promise<{ before: numbe
     keepsEpochs: false,
     criterion: "forced",
   } as const;
-  const { loss } = await engine.differentiate(spec, start, rows);
+  const { loss } = executor.differentiate({ plan, weights: start }, rows);
   const [result] = await engine.fit([{ spec, start, training: rows, validation: rows, options }]);
   assert.equal(result.outcome, "fitted");
   return { before: loss, after: result.validationLoss };
 }
 
-test("interleaved outputs keep the first layer's gradient alive where an equally deep perceptron's vanishes", async () => {
-  const net = await gradientEnds(interleaved);
-  const deep = await gradientEnds(perceptron);
+test("interleaved outputs preserve the first layer's gradient, which vanishes in an equally deep perceptron", () => {
+  const net = gradientEnds(interleaved);
+  const deep = gradientEnds(perceptron);
   const share = (ends: { first: number; last: number }) => ends.first / ends.last;
   console.log(
     `first / last hidden layer: ForecastNet ${share(net).toExponential(1)}, perceptron ${share(deep).toExponential(1)}`,
@@ -83,7 +86,7 @@ test("interleaved outputs keep the first layer's gradient alive where an equally
   assert.ok(share(deep) < 1e-6, "the gradient of the perceptron does not reach its first layer");
 });
 
-test("and so the interleaved net learns where the perceptron stays where it was", async () => {
+test("the interleaved net learns, and the perceptron does not", async () => {
   const net = await lossAfterTraining(interleaved);
   const deep = await lossAfterTraining(perceptron);
   console.log(

@@ -81,7 +81,10 @@ tellStory(
       restore = resolve;
     });
     const restored: unknown[] = [];
-    const subscription = { group, inputs: [input], start: "earliest", maxBatchRecords: 10 } as const;
+    const subscription = {
+      ...{ group, inputs: [input], positionsTopic: state, outputs: [state] },
+      ...({ start: "earliest", maxBatchRecords: 10 } as const),
+    };
     let lanes = 0;
     const member = await log.join(subscription, async (owned) => {
       lanes++;

@@ -79,10 +79,12 @@ describe("with exactly the rights listed", { timeout: 280_000 }, () => {
     assert.match(asked.out, /promoted|refused/i, asked.err);
     const probed = await runCommand(["probe"], given("probe"));
     assert.equal(probed.code, 0, probed.err);
-    assert.ok(((await worker.metric("forecastnet_dead_letters_total")) ?? 0) > 0);
-    const endings = await Promise.all([sensors, worker, trainer].map((process) => process.end("SIGTERM")));
+    await until("dead letters", async () => {
+      return ((await worker.metric("forecastnet_dead_letters_total")) ?? 0) > 0;
+    });
+    const expiry = await Promise.all([sensors, worker, trainer].map((process) => process.end("SIGTERM")));
     assert.deepEqual(
-      endings.map(({ code }) => code),
+      expiry.map(({ code }) => code),
       [0, 0, 0],
     );
   });
@@ -144,11 +146,11 @@ describe("with exactly the rights listed", { timeout: 280_000 }, () => {
     [topic("forecastnet.state", "Write"), /needs Write on topic .*forecastnet\.state/],
     [
       { resource: "group", name: "forecastnet", isPrefix: false, operation: "Read" },
-      /may lack Read on group forecastnet/,
+      /needs Read on group forecastnet/,
     ],
     [
       { resource: "transactionalId", name: "forecastnet-", isPrefix: true, operation: "Write" },
-      /may lack Write on transactional ids that begin with forecastnet-/,
+      /needs Write on transactional ids that start with forecastnet-/,
     ],
   ];
   for (const [acl, complaint] of missing) {

@@ -5,12 +5,14 @@ import assert from "node:assert/strict";
 import { after, before } from "node:test";
 import type { Outgoing } from "../../src/domain.ts";
 import { singleObjectHeader, singleObjectHeaderBytes } from "../../src/log/codec/avro.ts";
-import { confluentHeaderBytes } from "../../src/log/codec/avro-observations.ts";
 import type { AvroDefinition, AvroSchema } from "../../src/log/codec/avro-schema.ts";
-import { fromDeadLetterHeaders } from "../../src/log/codec/dead-letter.ts";
-import { SchemaRegistry } from "../../src/log/codec/registry.ts";
-import { defaultRegistrySettings } from "../../src/log/codec/registry-client.ts";
+import {
+  confluentHeaderBytes,
+  defaultRegistrySettings,
+  SchemaRegistry,
+} from "../../src/log/codec/registry.ts";
 import { schemaVersions } from "../../src/log/codec/schemas.generated.ts";
+import { fromDeadLetterHeaders } from "../../src/log/dead-letter.ts";
 import { type Registry, startRegistry } from "../rig/registry.ts";
 import { freePorts } from "../rig/service.ts";
 import type { WorkerProcess } from "../rig/worker-process.ts";

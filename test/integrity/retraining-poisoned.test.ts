@@ -4,10 +4,10 @@
 import assert from "node:assert/strict";
 import type { DeadLetterReason } from "../../src/domain.ts";
 import { avroCodec } from "../../src/log/codec/avro.ts";
-import { fromDeadLetterHeaders } from "../../src/log/codec/dead-letter.ts";
+import { outcomeKey } from "../../src/log/codec/model-keys.ts";
 import type { ModelRecord, TrainingRequestRecord } from "../../src/log/codec/schemas.generated.ts";
-import { outcomeKey } from "../../src/retrain/requests/model-keys.ts";
-import { encodeRequest } from "../../src/retrain/requests/request-codec.ts";
+import { fromDeadLetterHeaders } from "../../src/log/dead-letter.ts";
+import { encodeRequest } from "../../src/training/request-codec.ts";
 import { trainingTask } from "../rig/training-task.ts";
 import type { WorkerProcess } from "../rig/worker-process.ts";
 import { partitionOf } from "./support/load.ts";
@@ -88,16 +88,16 @@ function makePoison(): readonly Poison[] {
   const bad = "bad-request";
   return [
     { name: "text", reason: "undecodable", detail: /./, value: Buffer.from("train this") },
-    { name: "nothing", reason: "undecodable", detail: /empty/, value: null },
+    { name: "nothing", reason: "undecodable", detail: /no value/, value: null },
     { name: "cut short", reason: "undecodable", detail: /./, value: encodeRequest(task).subarray(0, 100) },
     { name: "form", reason: bad, detail: /form: "FN9"/, value: withSpec({ form: "FN9" }) },
-    { name: "field", reason: bad, detail: /"layers" is no field/, value: withSpec({ layers: 3 }) },
+    { name: "field", reason: bad, detail: /"layers" is not a field/, value: withSpec({ layers: 3 }) },
     { name: "no spec", reason: bad, detail: /give a JSON object/, value: changed({ spec: "?" }) },
     {
       ...{ name: "short history", reason: bad, detail: /has 5 steps/ },
       value: changed({ histories: [{ ...past, values: past.values.subarray(0, 40), filled: null }] }),
     },
-    { name: "no history", reason: bad, detail: /histories are none/, value: changed({ histories: [] }) },
+    { name: "no history", reason: bad, detail: /histories: none/, value: changed({ histories: [] }) },
   ];
 }
 

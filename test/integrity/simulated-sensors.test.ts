@@ -32,7 +32,9 @@ tellStory(
     });
     assert.deepEqual(await sensors.end("SIGTERM"), { code: 0, signal: null });
     await story.untilAllSettled();
-    assert.ok(((await worker.metric("forecastnet_dead_letters_total")) ?? 0) > 0, "nonsense is refused");
+    await until("nonsense to be refused", async () => {
+      return ((await worker.metric("forecastnet_dead_letters_total")) ?? 0) > 0;
+    });
     await story.endWorkers();
     const forecasts = await readAll(story.log, story.config.topics.forecasts);
     const forecastSeries = new Set(forecasts.map(({ value }) => JSON.parse(String(value)).seriesId));

@@ -6,8 +6,7 @@ import assert from "node:assert/strict";
 import type { Observation } from "../../src/domain.ts";
 import { avroCodec } from "../../src/log/codec/avro.ts";
 import { newestByKey } from "../../src/log/newest-by-key.ts";
-import { restoreStore } from "../../src/window/restore-store.ts";
-import type { SeriesStore } from "../../src/window/series-store.ts";
+import { restoreStore, type SeriesStore } from "../../src/window/series-store.ts";
 import { createStore, expectFrom, snapshotBytes } from "./support/expectation.ts";
 import { assertForecasts, readAll } from "./support/far-end.ts";
 import { firstTimeMs, partitionOf, partitions, stepMs, toRecord } from "./support/load.ts";
@@ -25,7 +24,7 @@ tellStory(
     await worker.end("SIGKILL");
 
     const storeByPartition = await restoreElsewhere(story);
-    const settled = await story.settledOf({ sent: input });
+    const settled = await story.settled();
     assert.ok(settled.length < input.length, "the worker was lost before it was done");
     for (const [partition, store] of storeByPartition) {
       const own = settled.filter(({ seriesId }) => partitionOf(seriesId) === partition);
@@ -37,7 +36,7 @@ tellStory(
     await story.startReadyWorker();
     await story.untilAllSettled();
     await story.endWorkers();
-    const expected = await expectFrom(input, story.config);
+    const expected = await expectFrom(await story.settled(), story.config);
     assertForecasts(await readAll(story.log, story.config.topics.forecasts), expected);
     const options = { withRevisions: true };
     assert.ok(
@@ -63,7 +62,11 @@ tellStory(
 async function restoreElsewhere(story: Story): Promise<ReadonlyMap<number, SeriesStore>> {
   const { log, config, group } = story;
   const storeByPartition = new Map<number, SeriesStore>();
-  const subscription = { group, inputs: [story.input], start: "earliest", maxBatchRecords: 1 } as const;
+  const subscription = {
+    ...{ group, inputs: [story.input] },
+    ...{ positionsTopic: config.topics.state, outputs: [config.topics.state] },
+    ...({ start: "earliest", maxBatchRecords: 1 } as const),
+  };
   const member = await log.join(subscription, async (owned) => {
     const store = createStore(config);
     const state = await newestByKey(owned.restore(config.topics.state));

@@ -4,10 +4,12 @@
 import assert from "node:assert/strict";
 import { expectFrom } from "./support/expectation.ts";
 import { assertForecasts, readAll } from "./support/far-end.ts";
-import { graceMs, tellStory } from "./support/story.ts";
+import { knownObservation, toRecord } from "./support/load.ts";
+import { graceMs, type Story, tellStory } from "./support/story.ts";
 import { until } from "./support/until.ts";
 
 tellStory("a worker asked to stop under full load drains and leaves nothing half done", async (story) => {
+  await repeatFirstStep(story);
   const load = story.startLoad({ series: 40, pauseMs: 0 });
   await until("a backlog", () => load.sent.length > 10_000);
   const worker = await story.startReadyWorker();
@@ -20,9 +22,16 @@ tellStory("a worker asked to stop under full load drains and leaves nothing half
   assert.ok((await story.probe.lag(story.group, story.input)) > 0, "it was stopped with work left to do");
 
   const { forecasts } = story.config.topics;
-  const settled = await story.settledOf(load);
+  const settled = await story.settled();
   assertForecasts(await readAll(story.log, forecasts), await expectFrom(settled, story.config));
 
   await story.startReadyWorker();
   await story.count(load);
 });
+
+/** As a sensor does whose answer was lost: offsets of one partition then run ahead of its observations. */
+async function repeatFirstStep({ log, input }: Story): Promise<void> {
+  const firstStep = Array.from({ length: 40 }, (_, index) => toRecord(input, knownObservation(index, 0)));
+  const ofOnePartition = firstStep.filter(({ partition }) => partition === 1);
+  for (let repeat = 0; repeat < 3; repeat++) await log.append(ofOnePartition);
+}

@@ -50,7 +50,8 @@ async function untilSoleOwner(worker: WorkerProcess): Promise<void> {
 
 /** Wakes the zombie, which must notice what happened to it and join again under a new name. */
 async function wake(zombie: WorkerProcess): Promise<void> {
-  const drops = () => zombie.linesOf("group joined").filter(({ wasDropped }) => wasDropped === true).length;
+  const drops = () =>
+    zombie.linesOf("group joined").filter(({ isContinuous }) => isContinuous === false).length;
   const before = drops();
   zombie.signal("SIGCONT");
   await until(`${zombie.name} to notice that it was dropped`, () => {

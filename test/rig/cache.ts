@@ -9,12 +9,16 @@ import { setTimeout as wait } from "node:timers/promises";
 
 const lockPatienceMs = 10 * 60_000;
 
+/** True when the folder of that name need not be filled any more. */
+export function isCached(name: string): boolean {
+  return existsSync(join(cacheRoot(), name));
+}
+
 /** The cached folder of that name, filled by `fill` if it is not there yet. */
 export async function cachedFolder(name: string, fill: (folder: string) => Promise<void>): Promise<string> {
-  const cacheRoot = join(process.env.XDG_CACHE_HOME ?? join(homedir(), ".cache"), "forecastnet");
-  const folder = join(cacheRoot, name);
+  const folder = join(cacheRoot(), name);
   if (existsSync(folder)) return folder;
-  await mkdir(cacheRoot, { recursive: true });
+  await mkdir(cacheRoot(), { recursive: true });
   const lock = `${folder}.lock`;
   await takeLock(lock);
   try {
@@ -23,6 +27,10 @@ export async function cachedFolder(name: string, fill: (folder: string) => Promi
     await rm(lock, { force: true });
   }
   return folder;
+}
+
+function cacheRoot(): string {
+  return join(process.env.XDG_CACHE_HOME ?? join(homedir(), ".cache"), "forecastnet");
 }
 
 async function fillWhole(folder: string, fill: (folder: string) => Promise<void>): Promise<void> {

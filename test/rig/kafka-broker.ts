@@ -11,7 +11,8 @@ import { runMavenDependency } from "./maven.ts";
 import { missingParts } from "./parts.ts";
 import { freePorts, guardedFolder, type Service, startService } from "./service.ts";
 
-const kafkaVersion = "4.3.1";
+/** Another release can be tried: `KAFKA_VERSION_FOR_TESTS=3.9.2 npm test -- integrity`. */
+export const kafkaVersion = process.env.KAFKA_VERSION_FOR_TESTS ?? "4.3.1";
 
 /** Names the variable through which `run.ts` hands its broker to the test files. */
 export const sharedBrokerVariable = "KAFKA_FOR_TESTS";
@@ -35,6 +36,8 @@ export interface BrokerOptions {
   readonly settings?: Readonly<Record<string, string>>;
   /** Who may log in, beside the super user: nobody else then gets in, and nothing is allowed that was not granted. */
   readonly users?: readonly string[];
+  /** Options of its Java, such as system properties. */
+  readonly java?: readonly string[];
 }
 
 let ownBroker: Promise<Broker> | undefined;
@@ -48,9 +51,7 @@ export async function brokerForTests(): Promise<string> {
 }
 
 export async function startBroker(options: BrokerOptions = {}): Promise<Broker> {
-  const missing = missingParts();
-  if (missing !== null) throw new Error(missing);
-  const jars = join(await cachedFolder(`kafka-${kafkaVersion}`, fetchKafka), "jars", "*");
+  const jars = await kafkaJars();
   const [port, controllerPort] = await freePorts(2);
   const folder = guardedFolder("kafka");
   const dataDir = join(folder, "data");
@@ -60,17 +61,13 @@ export async function startBroker(options: BrokerOptions = {}): Promise<Broker> 
     ...(options.users === undefined ? {} : guardedSettings(options.users, { port, controllerPort })),
     ...options.settings,
   };
-  await writeFile(properties, toProperties(settings));
-  await promisify(execFile)("java", [
-    ...["-XX:TieredStopAtLevel=1", "-cp", jars, "kafka.tools.StorageTool"],
-    ...["format", "--cluster-id", "Zm9yZWNhc3RuZXQtdGVzdA", "--config", properties],
-  ]);
+  await formatStorage(jars, properties, settings);
   const start = (): Promise<Service> =>
     startService({
       name: "kafka",
       folder,
       command: "java",
-      args: ["-XX:+UseSerialGC", "-Xmx768m", "-cp", jars, "kafka.Kafka", properties],
+      args: ["-XX:+UseSerialGC", "-Xmx768m", ...(options.java ?? []), "-cp", jars, "kafka.Kafka", properties],
       readyText: "Kafka Server started",
     });
   let service = await start();
@@ -90,6 +87,26 @@ export async function startBroker(options: BrokerOptions = {}): Promise<Broker> 
       await rm(folder, { recursive: true, force: true });
     },
   };
+}
+
+/** The class path of a broker, fetched if need be. */
+export async function kafkaJars(): Promise<string> {
+  const missing = missingParts();
+  if (missing !== null) throw new Error(missing);
+  return join(await cachedFolder(`kafka-${kafkaVersion}`, fetchKafka), "jars", "*");
+}
+
+/** Writes the settings of a node to its file and makes its storage ready. */
+export async function formatStorage(
+  jars: string,
+  properties: string,
+  settings: Readonly<Record<string, string>>,
+): Promise<void> {
+  await writeFile(properties, toProperties(settings));
+  await promisify(execFile)("java", [
+    ...["-XX:TieredStopAtLevel=1", "-cp", jars, "kafka.tools.StorageTool"],
+    ...["format", "--cluster-id", "Zm9yZWNhc3RuZXQtdGVzdA", "--config", properties],
+  ]);
 }
 
 async function fetchKafka(folder: string): Promise<void> {
@@ -117,6 +134,17 @@ const kafkaPom = `<project>
 </project>
 `;
 
+/** Settings under which a broker notices what happens to its clients at a test's pace. */
+export const testPace: Readonly<Record<string, string>> = {
+  // Dead members and abandoned transactions are noticed at a test's pace.
+  "group.initial.rebalance.delay.ms": "0",
+  "group.min.session.timeout.ms": "1000",
+  "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
+  // Compaction that a test can wait for.
+  "log.cleaner.backoff.ms": "500",
+  "log.cleaner.dedupe.buffer.size": String(16 * 1024 * 1024),
+};
+
 function brokerSettings(port: number, controllerPort: number, dataDir: string): Record<string, string> {
   return {
     "process.roles": "broker,controller",
@@ -139,13 +167,7 @@ function brokerSettings(port: number, controllerPort: number, dataDir: string): 
     // A killed broker is forgotten, and may register again, after 2 s instead of 9.
     "broker.session.timeout.ms": "2000",
     "broker.heartbeat.interval.ms": "500",
-    // Dead members and abandoned transactions are noticed at a test's pace.
-    "group.initial.rebalance.delay.ms": "0",
-    "group.min.session.timeout.ms": "1000",
-    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
-    // Compaction that a test can wait for.
-    "log.cleaner.backoff.ms": "500",
-    "log.cleaner.dedupe.buffer.size": String(16 * 1024 * 1024),
+    ...testPace,
   };
 }
 

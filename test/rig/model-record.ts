@@ -1,4 +1,4 @@
-// Models as they lie on the models topic.
+// Models as records of the models topic.
 
 import type { Outgoing } from "../../src/domain.ts";
 import { avroCodec } from "../../src/log/codec/avro.ts";
@@ -14,6 +14,7 @@ export function modelRecord(model: ForecastNetModel): ModelRecord {
     modelKey: model.key,
     version: model.version,
     previousVersion: null,
+    family: model.family,
     spec: JSON.stringify(model.members[0].spec),
     weights,
     storage: "FLOAT32",

@@ -3,6 +3,8 @@
 
 import { missingChartTools } from "./chart.ts";
 import { missingHadolint } from "./hadolint.ts";
+import { missingLibrdkafka } from "./librdkafka.ts";
+import { missingOtherNodes } from "./other-nodes.ts";
 import { missingPrometheus } from "./prometheus.ts";
 import { missingTensorFlow } from "./tensorflow.ts";
 
@@ -29,6 +31,17 @@ export const neededParts: readonly NeededPart[] = [
     name: "Dockerfiles",
     isNeededBy: (path) => path === "test/deploy/dockerfiles.test.ts",
     missing: missingHadolint,
+  },
+  {
+    name: "clusters and record batches, with librdkafka as the independent client",
+    isNeededBy: (path) =>
+      path.startsWith("test/integrity/cluster-") || path === "test/contract/kafka-record-batch.test.ts",
+    missing: missingLibrdkafka,
+  },
+  {
+    name: "other versions of Node",
+    isNeededBy: (path) => path.endsWith("/node-versions.test.ts"),
+    missing: missingOtherNodes,
   },
   {
     name: "Prometheus",

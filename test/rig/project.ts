@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 /** The repository; compiled files lie three folders below it, as in dist/test/rig/. */
-export const projectRoot = fileURLToPath(new URL("../../../", import.meta.url));
+export const projectRoot = fileURLToPath(new URL("../../..", import.meta.url));
 
 /** The compiled copy of `test/`. */
 export const compiledTests = fileURLToPath(new URL("../", import.meta.url));

@@ -1,5 +1,7 @@
 // Models with weights drawn from a seed: untrained, but forecasting as any model does.
 
+import assert from "node:assert/strict";
+import type { Model } from "../../src/models/family.ts";
 import { initialWeights } from "../../src/models/forecastnet/initial-weights.ts";
 import type { ForecastNetModel } from "../../src/models/forecastnet/model.ts";
 import { planNet } from "../../src/models/forecastnet/plan.ts";
@@ -28,7 +30,20 @@ export function randomModel(options: RandomModelOptions = {}): ForecastNetModel 
     residuals: spec.output === "linear" ? new Float32Array(errors).fill(0.1) : null,
   };
   const each = (value: number) => Array.from({ length: spec.channels }, () => value);
-  return { key, version, scaler: { offset: each(0), scale: each(10) }, members: [member], spread: null };
+  return {
+    family: "forecastnet",
+    key,
+    version,
+    scaler: { offset: each(0), scale: each(10) },
+    members: [member],
+    spread: null,
+  };
+}
+
+/** The model as a ForecastNet. Fails for a model of another family. */
+export function netOf(model: Model): ForecastNetModel {
+  assert.equal(model.family, "forecastnet");
+  return model as ForecastNetModel;
 }
 
 /** A window that the model can be asked with. */

@@ -46,12 +46,23 @@ export class TestSuite {
   }
 
   async runFiles(files: readonly string[], concurrency: number): Promise<void> {
-    if (files.length === 0) return;
-    const events = run({ files: [...files], concurrency, timeout: this.#options.fileTimeoutMs });
-    for await (const event of events) {
+    const waiting = [...files];
+    const runOneByOne = async () => {
+      for (let file = waiting.shift(); file !== undefined; file = waiting.shift()) await this.#runFile(file);
+    };
+    await Promise.all(Array.from({ length: concurrency }, runOneByOne));
+  }
+
+  /** Ends the file by a signal: from Node 22 on, `timeout` is that of a test, and no longer that of a file. */
+  async #runFile(file: string): Promise<void> {
+    const events = [];
+    const signal = AbortSignal.timeout(this.#options.fileTimeoutMs);
+    // Shown at its end, so that files that run side by side do not mix.
+    for await (const event of run({ files: [file], signal })) events.push(event);
+    for (const event of events) {
       const { type, data } = event;
       if (type === "test:diagnostic" && runnerTotal.test(data.message)) continue;
-      if (type === "test:pass" || type === "test:fail") this.#count(type === "test:pass", data, files);
+      if (type === "test:pass" || type === "test:fail") this.#count(type === "test:pass", data, [file]);
       this.#report.write(event);
     }
   }

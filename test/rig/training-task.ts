@@ -1,6 +1,7 @@
 // Training tasks and what comes of them, made up: nothing here is trained.
 
-import type { TrainedModel, TrainingTask } from "../../src/retrain/training-task.ts";
+import type { TrainedModel } from "../../src/models/family.ts";
+import type { TrainingTask } from "../../src/training/training-task.ts";
 import { randomModel } from "./random-model.ts";
 
 const firstTimeMs = Date.UTC(2024, 0, 1);
@@ -14,7 +15,15 @@ export function trainingTask(changes: Partial<TrainingTask> = {}): TrainingTask 
     modelKey,
     reason: "drift",
     plan: {
-      ...{ horizon: 3, season: 4, form: "auto", effort: "quick", members: 2, holdBack: 9 },
+      ...{
+        horizon: 3,
+        season: 4,
+        family: "forecastnet",
+        form: "auto",
+        effort: "quick",
+        members: 2,
+        holdBack: 9,
+      },
       recentFromMs: firstTimeMs + 3_600_000,
     },
     histories: [{ seriesId: modelKey, interval: "PT1H", firstTimeMs, channels: 1, values, filled }],

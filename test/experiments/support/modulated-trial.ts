@@ -1,13 +1,13 @@
-// One trial on the paper's amplitude-modulated series: a trained net's MASE over the whole test part, and from the four
+// Scores a trained net on the paper's amplitude-modulated series: its MASE over the whole test part and from the four
 // windows of the paper's figure.
 
-import type { Engine } from "../../../src/engine/engine.ts";
+import type { Engine } from "../../../src/models/forecastnet/engine.ts";
 import type { ForecastNetModel } from "../../../src/models/forecastnet/model.ts";
-import { masesAt, meanOf, modulatedSeries, testFrom, testOrigins, τ } from "./laboratory.ts";
+import { masesAt, meanOf, modulatedSeries, testFrom, testOrigins, τ } from "./paper-setup.ts";
 
 export const series = modulatedSeries();
 
-/** Where the windows of the figure start, in steps of the test part. */
+/** First steps of the windows of the figure, in the test part. */
 const starts = [0, 50, 150, 200];
 
 export async function scoreOf(

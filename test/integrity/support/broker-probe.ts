@@ -3,8 +3,8 @@
 
 import { setTimeout as wait } from "node:timers/promises";
 import kafkajs, { type Admin, type Cluster, type Kafka } from "kafkajs";
-import { isPassing } from "../../../src/log/kafka/kafka-errors.ts";
-import { clusterOf } from "../../../src/log/kafka/partition-reader.ts";
+import { clusterOf } from "../../../src/log/kafka/cluster-link.ts";
+import { isRetriable } from "../../../src/log/kafka/kafka-errors.ts";
 
 interface PartitionEnds {
   readonly partition: number;
@@ -18,7 +18,7 @@ async function patiently<T>(ask: () => Promise<T>): Promise<T> {
     try {
       return await ask();
     } catch (error) {
-      if (!isPassing(error) || attempt === 100) throw error;
+      if (!isRetriable(error) || attempt === 100) throw error;
       await wait(100);
     }
   }
@@ -36,7 +36,7 @@ export class BrokerProbe {
 
   static async open(bootstrap: string): Promise<BrokerProbe> {
     const kafka = new kafkajs.Kafka({
-      brokers: [bootstrap],
+      brokers: bootstrap.split(","),
       clientId: "probe",
       logLevel: kafkajs.logLevel.NOTHING,
       retry: { initialRetryTime: 50, maxRetryTime: 1_000, retries: 20 },

@@ -2,13 +2,13 @@
 // product's own parts give it, run in this process over the input in order, with no broker and no faults.
 
 import type { Observation, Placement, SeriesSettings } from "../../../src/domain.ts";
-import { createColdForecaster } from "../../../src/forecast/cold-forecaster.ts";
+import { coldForecastOf } from "../../../src/forecast/to-forecasts.ts";
+import { resolveRetrainRules } from "../../../src/lifecycle/rules.ts";
 import { avroCodec } from "../../../src/log/codec/avro.ts";
 import { encodeForecast } from "../../../src/log/codec/forecast-codec.ts";
-import { LiveBook } from "../../../src/retrain/live/live-book.ts";
-import { resolveRetrainRules } from "../../../src/retrain/rules.ts";
 import type { AppConfig } from "../../../src/runtime/config/schema.ts";
 import { seriesRules } from "../../../src/runtime/config/series-rules.ts";
+import { ScoreStore } from "../../../src/score/score-store.ts";
 import { SeriesStore } from "../../../src/window/series-store.ts";
 
 export interface Expectation {
@@ -21,9 +21,14 @@ export function createStore({ series }: AppConfig): SeriesStore {
   return new SeriesStore(seriesRules(series));
 }
 
-function createBook({ series, output, calibration, retrain }: AppConfig): LiveBook {
+function createScoreStore({ series, output, calibration, retrain }: AppConfig): ScoreStore {
   const rollingSteps = (settings: SeriesSettings) => resolveRetrainRules(retrain, settings).rollingSteps;
-  return new LiveBook({ levels: output.levels, settingsOf: seriesRules(series), calibration, rollingSteps });
+  return new ScoreStore({
+    levels: output.levels,
+    settingsOf: seriesRules(series),
+    calibration,
+    rollingSteps,
+  });
 }
 
 /** Takes each observation as a batch of its own, which decides nothing but the revisions of the state. */
@@ -32,25 +37,23 @@ export async function expectFrom(
   config: AppConfig,
 ): Promise<Expectation> {
   const { levels } = config.output;
-  const forecaster = createColdForecaster(levels);
   const store = createStore(config);
-  const book = createBook(config);
+  const scoreStore = createScoreStore(config);
   const forecastById = new Map<string, Buffer>();
   for (const observation of observations) {
     const series = store.of(observation.seriesId);
     const placements: Placement[] = [];
     const outcome = series.push(observation, placements);
-    const live = book.of(observation.seriesId);
-    for (const placement of placements) live.place(placement);
+    const live = scoreStore.of(observation.seriesId);
+    for (const placement of placements) live.score(placement);
     if ((outcome === "advanced" || outcome === "interval-found") && series.isDue()) {
       series.markForecast();
       const window = series.takeWindow(levels);
-      const [forecast] = await forecaster.forecast([window]);
-      if (forecast !== null)
-        forecastById.set(forecast.id, encodeForecast(live.publish(window, forecast, null)));
+      const forecast = coldForecastOf(window, levels);
+      if (forecast !== null) forecastById.set(forecast.id, encodeForecast(live.publish(forecast, null)));
     }
     store.takeChanges();
-    book.takeChanges();
+    scoreStore.takeChanges();
   }
   return { forecastById, store };
 }

@@ -20,6 +20,7 @@ const operations = {
   Write: kafkajs.AclOperationTypes.WRITE,
   Create: kafkajs.AclOperationTypes.CREATE,
   Describe: kafkajs.AclOperationTypes.DESCRIBE,
+  Alter: kafkajs.AclOperationTypes.ALTER,
   DescribeConfigs: kafkajs.AclOperationTypes.DESCRIBE_CONFIGS,
 };
 

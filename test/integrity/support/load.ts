@@ -81,3 +81,9 @@ export function toRecord(topic: string, observation: Observation): Outgoing {
     value: observationCodec.encode({ seriesId, time: timeMs, value, tags: {} }),
   };
 }
+
+/** What `toRecord` wrote. */
+export function toObservation(bytes: Buffer): Observation {
+  const { seriesId, time, value } = observationCodec.decode(bytes);
+  return { seriesId, timeMs: time, values: Array.isArray(value) ? value : [value as number] };
+}

@@ -2,6 +2,7 @@
 // topics tell of models.
 
 import { type AvroCodec, avroCodec } from "../../../src/log/codec/avro.ts";
+import { type ModelKey, readModelKey } from "../../../src/log/codec/model-keys.ts";
 import type {
   ModelEventRecord,
   ModelRecord,
@@ -9,7 +10,6 @@ import type {
   TrainingRequestRecord,
 } from "../../../src/log/codec/schemas.generated.ts";
 import type { Log, StoredRecord } from "../../../src/log/log.ts";
-import { type ModelKey, readModelKey } from "../../../src/retrain/requests/model-keys.ts";
 import { ForecastnetError } from "../../../src/runtime/errors.ts";
 import type { Story, StoryOptions } from "./story.ts";
 
@@ -120,8 +120,8 @@ function readable<T>(records: readonly StoredRecord[], codec: AvroCodec<T>): T[]
 /** How often the work on each request was begun at most, as its trainers noted it. */
 export async function readAttempts({ log, config: { topics } }: Story): Promise<ReadonlyMap<string, number>> {
   const attemptsById = new Map<string, number>();
-  for (const { value } of await readTopic(log, topics.attempts)) {
-    if (value === null) continue; // Answered.
+  for (const { key, value } of await readTopic(log, topics.attempts)) {
+    if (value === null || String(key) === "#positions") continue; // Answered, or not about a request.
     const { requestId, attempts } = attemptCodec.decode(value);
     attemptsById.set(requestId, Math.max(attempts, attemptsById.get(requestId) ?? 0));
   }

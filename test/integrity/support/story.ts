@@ -12,14 +12,13 @@ import { systemClock } from "../../../src/runtime/clock.ts";
 import { loadConfig } from "../../../src/runtime/config/load.ts";
 import type { AppConfig } from "../../../src/runtime/config/schema.ts";
 import { silentLogger } from "../../../src/runtime/logging.ts";
-import { restoreStore } from "../../../src/window/restore-store.ts";
-import type { SeriesStore } from "../../../src/window/series-store.ts";
+import { restoreStore, type SeriesStore } from "../../../src/window/series-store.ts";
 import { brokerForTests } from "../../rig/kafka-broker.ts";
 import { type CommandEnd, type Role, runCommand, WorkerProcess } from "../../rig/worker-process.ts";
 import { BrokerProbe } from "./broker-probe.ts";
 import { createStore, expectFrom, observedSlots, snapshotBytes } from "./expectation.ts";
 import { assertForecasts, readAll } from "./far-end.ts";
-import { Load, partitionOf, partitions } from "./load.ts";
+import { Load, partitions, toObservation } from "./load.ts";
 import { until } from "./until.ts";
 
 export const sessionTimeoutMs = 4_000;
@@ -134,7 +133,17 @@ export class Story {
 
   async untilAllSettled(): Promise<void> {
     for (const { topic } of this.config.topics.inputs) {
-      await until(`all of ${topic} settled`, async () => (await this.probe.lag(this.group, topic)) === 0);
+      const isSettled = async () => (await this.probe.lag(this.group, topic)) === 0;
+      await until(`all of ${topic} settled`, isSettled).catch(async (error: Error) => {
+        const [committed, ends] = [
+          await this.probe.committed(this.group, topic),
+          await this.probe.ends(topic),
+        ];
+        const told = [...ends].map(
+          ([partition, end]) => `${partition}: ${committed.get(partition)} of ${end}`,
+        );
+        throw new Error(`${error.message}; committed are ${told.join(", ")}`);
+      });
     }
   }
 
@@ -156,7 +165,7 @@ export class Story {
   }
 
   /** Lets the workers finish and leave, then counts every observation and every forecast. */
-  async count(load: Load): Promise<void> {
+  async count(load: Pick<Load, "sent" | "stop">): Promise<void> {
     await load.stop();
     await this.untilAllSettled();
     await this.endWorkers();
@@ -170,20 +179,26 @@ export class Story {
     assertForecasts(await readAll(this.log, this.config.topics.forecasts), expected);
   }
 
-  /** The observations the group has settled: of each partition, those before its committed position. */
-  async settledOf({ sent }: Pick<Load, "sent">): Promise<Observation[]> {
+  /**
+   * The observations the group has settled, partition by partition: those the input holds before the committed
+   * position. Taken from the topic, not from what was sent: `append` may store a record more than once.
+   */
+  async settled(): Promise<Observation[]> {
     const committed = await this.probe.committed(this.group, this.input);
-    const nextOffsets = Array.from({ length: partitions }, () => 0);
-    return sent.filter(({ seriesId }) => {
-      const partition = partitionOf(seriesId);
-      return nextOffsets[partition]++ < (committed.get(partition) ?? 0);
-    });
+    const settled: Observation[] = [];
+    for await (const { partition, records } of this.log.read(this.input, AbortSignal.timeout(60_000))) {
+      const position = committed.get(partition) ?? 0;
+      for (const { offset, value } of records) {
+        if (offset < position && value !== null) settled.push(toObservation(value));
+      }
+    }
+    return settled;
   }
 
   async endWorkers(): Promise<void> {
     const alive = this.workers.filter(({ isAlive }) => isAlive);
-    const endings = await Promise.all(alive.map((worker) => worker.end("SIGTERM")));
-    for (const { code } of endings) assert.equal(code, 0, "a worker asked to stop ends with code 0");
+    const expiry = await Promise.all(alive.map((worker) => worker.end("SIGTERM")));
+    for (const { code } of expiry) assert.equal(code, 0, "a worker asked to stop ends with code 0");
   }
 
   /** The state of all partitions, as a fresh worker would restore it. */
@@ -204,8 +219,8 @@ export class Story {
         process.stderr.write(`\nthe last lines of ${worker.name}:\n${worker.lastLines(40)}\n`);
       }
     }
-    const endings = [...this.#endings, ...this.#loads.map((load) => () => load.stop())];
-    const stops = await Promise.allSettled(endings.map((end) => end()));
+    const expiry = [...this.#endings, ...this.#loads.map((load) => () => load.stop())];
+    const stops = await Promise.allSettled(expiry.map((end) => end()));
     await Promise.all([this.log.close(), this.probe.close()]);
     const [fault] = stops.flatMap((stop) => (stop.status === "rejected" ? [stop.reason] : []));
     if (fault !== undefined && !hasFailed) throw fault;
@@ -218,7 +233,7 @@ export function ownedPartitions(worker: WorkerProcess): readonly number[] {
   return (worker.linesOf("group joined").at(-1)?.partitions ?? []) as readonly number[];
 }
 
-const roomy = { "max.message.bytes": String(4 * 1024 * 1024) };
+const roomy = { "max.message.bytes": String(16 * 1024 * 1024) };
 
 function storyConfig(broker: string, changes: (name: string) => ConfigChanges): object {
   const name = `story-${process.pid.toString(36)}-${stories++}`;

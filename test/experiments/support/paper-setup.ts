@@ -1,16 +1,18 @@
-// What the paper's experiments share: its two synthetic series, an engine, and training and scoring as it describes.
-// The nets are the forms of the paper as they are: [0, 1] scaling, no framing, no shortcut, no ensemble.
+// The setup of the paper's experiments: its two synthetic series, an engine, and training and scoring as it describes.
+// The nets are the plain forms of the paper: [0, 1] scaling, no framing, no shortcut, no ensemble.
 //
-// Legend: τ = 20 is the season and the horizon, f = 1/τ. Both series have no noise and repeat: every 100 points the
-// first, every 600 the modulated one.
+// Legend: τ = 20 is the season and the horizon, f = 1/τ. Both series have no noise. The first repeats every 100 points,
+// the modulated one every 600.
 
-import type { Engine, FitOptions } from "../../../src/engine/engine.ts";
+import type { NetExecutor } from "../../../src/engine/executor.ts";
 import { createInProcessEngine } from "../../../src/engine/in-process-engine.ts";
 import { loadKernel } from "../../../src/engine/simd/kernel.ts";
 import { createSimdExecutor } from "../../../src/engine/simd/simd-executor.ts";
+import type { Scaler } from "../../../src/models/family.ts";
+import type { Engine, FitOptions } from "../../../src/models/forecastnet/engine.ts";
 import { frameHistory } from "../../../src/models/forecastnet/framing.ts";
 import { initialWeights } from "../../../src/models/forecastnet/initial-weights.ts";
-import type { ForecastNetModel, Scaler } from "../../../src/models/forecastnet/model.ts";
+import type { ForecastNetModel } from "../../../src/models/forecastnet/model.ts";
 import { planNet } from "../../../src/models/forecastnet/plan.ts";
 import { fitScaler } from "../../../src/models/forecastnet/scaler.ts";
 import type { ForecastNetSpec } from "../../../src/models/forecastnet/spec.ts";
@@ -36,9 +38,13 @@ export function modulatedSeries(): Float64Array {
   });
 }
 
-export async function openEngine(): Promise<Engine> {
-  const executor = createSimdExecutor(await loadKernel());
-  return createInProcessEngine(executor, { name: "simd", device: "cpu", threads: 0, detail: "in process" });
+export async function openExecutor(): Promise<NetExecutor> {
+  return createSimdExecutor(await loadKernel());
+}
+
+export async function openEngine(executor?: NetExecutor): Promise<Engine> {
+  const description = { name: "simd", device: "cpu", threads: 0, detail: "in process" } as const;
+  return createInProcessEngine(executor ?? (await openExecutor()), description);
 }
 
 /** Where the test part begins: the last tenth, as in the paper. */
@@ -46,13 +52,13 @@ export function testFrom(series: Float64Array): number {
   return Math.floor(series.length * 0.9);
 }
 
-/** First step of every forecast of the test part; its window of 2τ lies inside that part too, as in the paper. */
+/** First step of every forecast of the test part. Its window of 2τ is in that part, too, as in the paper. */
 export function testOrigins(series: Float64Array): number[] {
   const first = testFrom(series) + 2 * τ;
   return Array.from({ length: series.length - τ - first + 1 }, (_, i) => first + i);
 }
 
-/** The training part in the net's units, its tail kept apart for validation. */
+/** The training part in the net's units, with its tail for validation. */
 export function frameTrainingPart(spec: ForecastNetSpec, series: Float64Array) {
   const end = testFrom(series);
   const validFrom = end - validationPoints;
@@ -64,17 +70,17 @@ export function frameTrainingPart(spec: ForecastNetSpec, series: Float64Array) {
   };
 }
 
-export type Lesson = Pick<FitOptions, "batchSize" | "maxEpochs"> & {
+export type TrainingSettings = Pick<FitOptions, "batchSize" | "maxEpochs"> & {
   readonly rate: number;
   readonly seed: number;
 };
 
-/** One run of Adam whose rate falls to zero, from weights drawn from the seed. */
+/** One run of Adam with a learning rate that falls to zero, from weights drawn from the seed. */
 export async function trainOn(
   engine: Engine,
   series: Float64Array,
   spec: ForecastNetSpec,
-  { batchSize, maxEpochs, rate, seed }: Lesson,
+  { batchSize, maxEpochs, rate, seed }: TrainingSettings,
 ): Promise<ForecastNetModel> {
   const { scaler, training, validation } = frameTrainingPart(spec, series);
   const options: FitOptions = {
@@ -99,10 +105,10 @@ export async function trainOn(
 
 export function modelOf(spec: ForecastNetSpec, scaler: Scaler, weights: Float32Array): ForecastNetModel {
   const steps = spec.horizon * spec.targets.length;
-  // Of no weight here: they spread a linear net's forecast, and only means are scored.
+  // They only widen a linear net's forecast, and only means are scored.
   const residuals = spec.output === "linear" ? new Float32Array(steps) : null;
   const member = { spec, weights, share: 1, residuals };
-  return { key: "experiment", version: "1", scaler, members: [member], spread: null };
+  return { family: "forecastnet", key: "experiment", version: "1", scaler, members: [member], spread: null };
 }
 
 /** MASE of the mean forecast (over 100 paths where the output is Gaussian) at each origin. */
@@ -114,7 +120,7 @@ export async function masesAt(
 ): Promise<number[]> {
   const { inputLength, horizon } = model.members[0].spec;
   const tasks = origins.map((origin) => ({ model, window: series.slice(origin - inputLength, origin) }));
-  const answers = await engine.forecast(tasks, { paths: 100, levels: [0.5], keepPaths: false });
+  const answers = await engine.forecast(tasks, { paths: 100, levels: [0.5] });
   return answers.map((answer, i) => {
     if (answer instanceof Error) throw answer;
     return maseOf(answer.mean, series.subarray(origins[i], origins[i] + horizon));
@@ -125,7 +131,7 @@ export function meanOf(values: readonly number[]): number {
   return values.reduce((sum, value) => sum + value, 0) / values.length;
 }
 
-/** The paper's form: the naive error in the denominator is that inside the target window. */
+/** The paper's definition: the naive error in the denominator is that inside the target window. */
 function maseOf(forecast: ArrayLike<number>, actual: Float64Array): number {
   let error = 0;
   let naive = 0;

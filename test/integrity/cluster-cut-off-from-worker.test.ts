@@ -1,0 +1,21 @@
+// The worker no longer reaches one broker, which goes on for everybody else. Once nothing passes and nobody is told,
+// and what was under way arrives late; once connections break and are refused; once they are accepted and closed.
+
+import { setTimeout as pause } from "node:timers/promises";
+import { storyScale, tellClusterStory } from "./support/cluster-story.ts";
+
+const cutMs = 5_000 * storyScale;
+
+await tellClusterStory("a broker cut off from the worker alone is waited for", async (story) => {
+  await story.startReadyWorker();
+  await story.startLoad();
+  await story.untilRead(1_000);
+  for (const [round, how] of (["silent", "refuse", "hang-up"] as const).entries()) {
+    const leaders = await story.cluster.leaders(story.config.topics.forecasts);
+    await story.cluster.cutFromWorkers(leaders[round] as number, how);
+    await pause(cutMs);
+    await story.cluster.heal();
+    await story.untilAllFlow();
+  }
+  await story.untilRead(1_000);
+});

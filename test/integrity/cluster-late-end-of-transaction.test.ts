@@ -1,0 +1,56 @@
+// The request that ends a transaction gets lost on its way. The worker gives it up and goes on; then, in the middle of
+// the next transaction of the same producer, the request arrives after all. A broker that took it for the end of that
+// transaction would commit half of it.
+
+import assert from "node:assert/strict";
+import { setTimeout as pause } from "node:timers/promises";
+import { apiKeys } from "../rig/held-requests.ts";
+import {
+  type ClusterStory,
+  storyScale,
+  tellClusterStory,
+  transactionTimeoutMs,
+} from "./support/cluster-story.ts";
+
+await tellClusterStory("a late end of a transaction ends no other one", async (story) => {
+  await story.startReadyWorker();
+  await story.startLoad();
+  await story.untilRead(1_000);
+  for (let round = 0; round < 6 * storyScale; round++) {
+    await deliverLate(story, round % 2 === 0 ? "reset" : "forward");
+    await story.untilRead(300);
+  }
+});
+
+await tellClusterStory("a transaction that the broker timed out is repeated by its owner", async (story) => {
+  await story.startReadyWorker();
+  await story.startLoad();
+  await story.untilRead(1_000);
+  const hold = await story.cluster.hold({
+    ...{ apiKeys: [apiKeys.endTxn], transactionalId: story.group, action: "stall" },
+  });
+  await story.until("the end of a transaction", async () => (await story.cluster.holdState(hold)).isCaught);
+  await pause(transactionTimeoutMs + 2_500); // The broker looks every second.
+  await story.cluster.release(hold, "forward");
+  await story.untilAllFlow();
+});
+
+/** What becomes of the next transaction's own request, once the late one has been delivered: it passes, or is lost. */
+async function deliverLate(story: ClusterStory, next: "forward" | "reset"): Promise<void> {
+  const { cluster, group } = story;
+  const late = await cluster.hold({ apiKeys: [apiKeys.endTxn], transactionalId: group, action: "detach" });
+  // The next transaction has sent records and is about to move its position, or to end.
+  const middle = await cluster.hold({
+    apiKeys: [apiKeys.addOffsetsToTxn, apiKeys.txnOffsetCommit, apiKeys.endTxn],
+    ...{ transactionalId: group, action: "stall", after: { hold: late, apiKey: apiKeys.produce } },
+  });
+  await story.until(
+    "an end of a transaction to be lost",
+    async () => (await cluster.holdState(late)).isCaught,
+  );
+  await story.until("the next transaction", async () => (await cluster.holdState(middle)).isCaught);
+  await cluster.release(late, "forward");
+  const { lateAnswer } = await cluster.holdState(late);
+  await cluster.release(middle, next);
+  assert.notEqual(lateAnswer, 0, "the broker refuses the late request");
+}
