@@ -11,9 +11,11 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { openThreadedEngine } from "../src/engine/threads/threaded-engine.ts";
+import { createFamilies } from "../src/models/families.ts";
+import type { Model } from "../src/models/family.ts";
 import { projectRoot } from "../test/rig/project.ts";
 import { accuracySection, type SeriesScores } from "./accuracy/accuracy-page.ts";
-import { seasonalNaive, serve, trainModels } from "./accuracy/forecasters.ts";
+import { serve, trainNets } from "./accuracy/forecasters.ts";
 import { pastOf, scoreForecaster } from "./accuracy/protocol.ts";
 import { readSamples, type SampleSeries } from "./accuracy/sample-series.ts";
 import { toMarkdown } from "./rig/report.ts";
@@ -35,6 +37,7 @@ const samples = readSamples(options.data ?? join(projectRoot, "samples"), season
 );
 
 const engine = await openThreadedEngine({ setup: { kind: "simd" }, threads: Number(options.threads) });
+const families = createFamilies(engine);
 const scores: SeriesScores[] = [];
 for (const series of samples) {
   scores.push(await measure(series));
@@ -51,14 +54,17 @@ if (options.data === undefined && options.only === undefined && season === null)
 }
 
 async function measure(series: SampleSeries): Promise<SeriesScores> {
-  const naive = await scoreForecaster(series, seasonalNaive);
+  const { name, season } = series;
+  const scoreOf = (model: Model) =>
+    scoreForecaster(series, async () => serve(families, model, season, Number(options.paths)));
+  const naive = await scoreOf(families.baselineFor(name, { horizon: season, season, channels: 1 }));
   const startedMs = performance.now();
-  const models = await trainModels(engine, pastOf(series), series.season, series.name, sizes);
+  const models = await trainNets(engine, pastOf(series), season, name, sizes);
   const trainingSeconds = (performance.now() - startedMs) / 1_000;
   // As in a worker: a series without a model is served by seasonal-naive.
   if (models === null) {
     return {
-      name: series.name,
+      name,
       naive,
       ours: sizes.map(() => naive),
       trainingSeconds,
@@ -66,11 +72,9 @@ async function measure(series: SampleSeries): Promise<SeriesScores> {
     };
   }
   const ours = [];
-  for (const model of models) {
-    ours.push(await scoreForecaster(series, async () => serve(engine, model, Number(options.paths))));
-  }
+  for (const model of models) ours.push(await scoreOf(model));
   const kilobytes = models.map(({ members }) =>
     members.reduce((sum, { weights }) => sum + weights.byteLength / 1_000, 0),
   );
-  return { name: series.name, naive, ours, trainingSeconds, kilobytes };
+  return { name, naive, ours, trainingSeconds, kilobytes };
 }

@@ -1,17 +1,16 @@
-// `npm run bench:engine`: our executors against one another and against PyTorch, then the whole engine, all in one
-// run. Prints the figures, and writes its part of docs/benchmarks.md unless the run is a quick one.
+// `npm run bench:engine`: compares our executors with each other and with PyTorch, then measures the whole engine. Prints
+// the figures, and writes its part of docs/benchmarks.md unless --quick or --only is given.
 //
 //   npm run bench:engine                          under ten minutes
-//   npm run bench:engine -- --quick               about two, too short to publish
-//   npm run bench:engine -- --python PATH         a Python that has PyTorch; otherwise python3
-//   npm run bench:engine -- --authors DIR         a checkout of the authors' repository: their own files run as well
-//   npm run bench:engine -- --only WORD           only works and measurements whose name holds the word; not written
+//   npm run bench:engine -- --quick               about two minutes, too short to publish
+//   npm run bench:engine -- --python PATH         a Python with PyTorch; the default is python3
+//   npm run bench:engine -- --authors DIR         a checkout of the authors' repository; their own files run as well
+//   npm run bench:engine -- --only WORD           only works and measurements whose name contains the word
 
 import { parseArgs } from "node:util";
 import { systemClock } from "../src/runtime/clock.ts";
 import { type Bar, barsSection } from "./engine/bars.ts";
-import { isPinned } from "./engine/contestant.ts";
-import { openField } from "./engine/contestants.ts";
+import { isPinned, openField } from "./engine/contestants.ts";
 import { duel } from "./engine/duel.ts";
 import { type Duel, duelBars, duelSections } from "./engine/duel-sections.ts";
 import {

@@ -4,15 +4,17 @@
 
 import type { Outgoing } from "../src/domain.ts";
 import { openThreadedEngine } from "../src/engine/threads/threaded-engine.ts";
+import { type Attempt, isolateFailures } from "../src/isolate-failures.ts";
 import { createLane } from "../src/lane.ts";
 import type { OwnedPartition, StoredBatch, StoredRecord } from "../src/log/log.ts";
 import { createMemoryLog } from "../src/log/memory-log.ts";
+import { createFamilies } from "../src/models/families.ts";
 import { type PipelineParts, runLane } from "../src/pipeline.ts";
-import { buildPipelineParts } from "../src/pipeline-parts.ts";
 import { systemClock } from "../src/runtime/clock.ts";
 import { loadConfig } from "../src/runtime/config/load.ts";
 import { silentLogger } from "../src/runtime/logging.ts";
 import { createMetrics } from "../src/runtime/metrics.ts";
+import { buildPipelineParts } from "../src/service/pipeline-parts.ts";
 import { answerParent } from "./rig/child-task.ts";
 import { Fleet, growthFlags, growthSteps, interval, matureState } from "./rig/fleet.ts";
 
@@ -44,18 +46,19 @@ class LaneAlone {
   }
 
   static async open(series: number): Promise<LaneAlone> {
-    const log = createMemoryLog();
-    await log.createTopics([{ topic: "sensors", partitions: 1, compacted: false }]);
+    const log = createMemoryLog({ topics: [{ topic: "sensors", partitions: 1, compacted: false }] });
     const argv = [`--series.interval=${interval}`, "--pipeline.behindAfterMs=0", ...growthFlags];
     const config = loadConfig({ argv, env: {} });
     const surroundings = {
       config,
       clock: systemClock,
+      random: Math.random,
       logger: silentLogger,
       metrics: createMetrics("bench"),
     };
     const engine = await openThreadedEngine({ setup: { kind: "reference" }, threads: 1 });
-    const lane = new LaneAlone(series, await buildPipelineParts(log, engine, surroundings));
+    const parts = await buildPipelineParts(log, createFamilies(engine), surroundings);
+    const lane = new LaneAlone(series, parts);
     await lane.#start();
     return lane;
   }
@@ -84,20 +87,24 @@ class LaneAlone {
   async #start(): Promise<void> {
     await new Promise<void>((resolve, reject) => {
       const owned = this.#owned(resolve);
-      runLane(createLane(owned, this.#parts), this.#parts).catch(reject);
+      const { deadLetters, metrics } = this.#parts.source;
+      const isolation = { ...this.#parts, deadLetters, metrics };
+      const run = (attempt: Attempt) => runLane(createLane(attempt, this.#parts), this.#parts);
+      isolateFailures(owned, isolation, run).catch(reject);
     });
   }
 
-  #owned(onWaiting: () => void): OwnedPartition {
+  #owned(onDecided: () => void): OwnedPartition {
     const { stateTopic, sink } = this.#parts;
     const nextInput = () =>
       new Promise<readonly StoredBatch[]>((resolve) => {
         this.#wake = resolve;
-        onWaiting();
+        onDecided();
       });
     return {
       partition: 0,
       lost: new AbortController().signal,
+      lag: 0,
       restore: (table) => stored(table === stateTopic ? this.#state : []),
       async *tail() {},
       write: async () => {},
@@ -126,7 +133,7 @@ function toBatches(records: readonly Outgoing[]): StoredBatch[] {
 }
 
 function toStored({ key, value }: Outgoing, offset: number): StoredRecord {
-  return { key, value, headers: {}, offset, timestampMs: systemClock.nowMs() };
+  return { key, value, headers: [], offset, timestampMs: systemClock.nowMs() };
 }
 
 let lane: LaneAlone | undefined;

@@ -1,10 +1,10 @@
 // What a series costs in memory: the growth of what a lane holds of it, after garbage collection, by its age.
 
 import type { Placement } from "../src/domain.ts";
-import { coldForecastOf } from "../src/forecast/cold-forecaster.ts";
-import { LiveBook } from "../src/retrain/live/live-book.ts";
+import { coldForecastOf } from "../src/forecast/to-forecasts.ts";
 import { loadConfig } from "../src/runtime/config/load.ts";
 import { seriesRules } from "../src/runtime/config/series-rules.ts";
+import { ScoreStore } from "../src/score/score-store.ts";
 import { SeriesStore } from "../src/window/series-store.ts";
 import { seriesIdOf, timeOf, valueAt } from "./rig/fleet.ts";
 import { type Section, whole } from "./rig/report.ts";
@@ -61,7 +61,7 @@ function footprint({ points, jitterMs, forecasts }: Age): Footprint {
   const { levels } = output;
   const before = settledMemory();
   const store = new SeriesStore(settingsOf);
-  const book = new LiveBook({ levels, settingsOf, calibration, rollingSteps: () => 4 * horizon });
+  const scoreStore = new ScoreStore({ levels, settingsOf, calibration, rollingSteps: () => 4 * horizon });
   for (let number = 0; number < series; number++) {
     const seriesId = seriesIdOf(number);
     for (let step = 0; step < points; step++) {
@@ -69,18 +69,19 @@ function footprint({ points, jitterMs, forecasts }: Age): Footprint {
       const placements: Placement[] = [];
       store.of(seriesId).push({ seriesId, timeMs, values: [valueAt(step, number)] }, placements);
       if (step < points - forecasts) continue;
-      for (const placement of placements) book.of(seriesId).place(placement);
+      for (const placement of placements) scoreStore.of(seriesId).score(placement);
       const window = store.of(seriesId).takeWindow(levels);
       const forecast = coldForecastOf(window, levels);
-      if (forecast !== null) book.of(seriesId).publish(window, forecast, null);
+      if (forecast !== null) scoreStore.of(seriesId).publish(forecast, null);
     }
     store.of(seriesId).takeWindow(levels);
     store.takeChanges();
-    book.takeChanges();
+    scoreStore.takeChanges();
   }
   const after = settledMemory();
   if (store.size !== series) throw new Error(`the store holds ${store.size} series instead of ${series}`);
-  if (book.size !== (forecasts > 0 ? series : 0)) throw new Error(`${book.size} series were forecast`);
+  if (scoreStore.size !== (forecasts > 0 ? series : 0))
+    throw new Error(`${scoreStore.size} series were forecast`);
   return {
     heap: (after.heapUsed - before.heapUsed) / series,
     arrays: (after.arrayBuffers - before.arrayBuffers) / series,

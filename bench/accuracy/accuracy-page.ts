@@ -51,7 +51,9 @@ const method = `Each series' last tenth, at most 1,000 points, is the test part;
 chosen is learned and chosen on at most 3,000 points before the test part. MASE and CRPS (twice the mean pinball loss over
 the quantiles .05 … .95) are divided by the mean one-step change before the test part; lower is better. Coverage should be .80.
 
-Our columns are what this project trains (\`src/retrain/training/train-model.ts\`), one seed: nets with the paper's dense cells, a linear shortcut that starts from a closed-form fit, four frames and four window
+\`seasonal-naive\` is the family that we serve: the last season, with the errors that this made lately around it; its point is the median.
+
+Our columns are what this project trains (\`src/models/forecastnet/training/train-candidates.ts\`), one seed: nets with the paper's dense cells, a linear shortcut that starts from a closed-form fit, four frames and four window
 lengths as candidates, all judged on two folds of the past; "4 nets" serves the four that are best together as one mixture of 100 sample paths. The others were measured
 once by the same protocol with their own libraries and are quoted: ${marks.map((mark) => `\`${mark}\` ${markedForecasters[mark]}`).join("; ")}.`;
 

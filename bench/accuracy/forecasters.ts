@@ -1,26 +1,17 @@
-// Who is compared: seasonal-naive, and models as a worker trains them, of one net and of several.
+// The forecasters that are compared: models of our families, trained on the past and asked as a worker asks them.
 
-import type { Engine } from "../../src/engine/engine.ts";
-import { type ForecastNetModel, inputLengthOf } from "../../src/models/forecastnet/model.ts";
-import { assembleModel } from "../../src/retrain/training/assemble-model.ts";
-import { candidatesFor } from "../../src/retrain/training/candidates.ts";
-import { trainCandidates } from "../../src/retrain/training/train-model.ts";
-import { quantile } from "../rig/report.ts";
-import { type FittedForecaster, type Forecaster, levels } from "./protocol.ts";
+import type { Families } from "../../src/models/families.ts";
+import type { Model } from "../../src/models/family.ts";
+import type { Engine } from "../../src/models/forecastnet/engine.ts";
+import type { ForecastNetModel } from "../../src/models/forecastnet/model.ts";
+import { candidatesFor } from "../../src/models/forecastnet/training/candidates.ts";
+import { assembleModel } from "../../src/models/forecastnet/training/ensemble.ts";
+import { trainCandidates } from "../../src/models/forecastnet/training/train-candidates.ts";
+import { seasonalErrorsBefore } from "../../src/models/score-on-folds.ts";
+import { type FittedForecaster, levels } from "./protocol.ts";
 
-/** Last season's values, with the quantiles of the errors that this made in the past. */
-export const seasonalNaive: Forecaster = async (past, season) => {
-  const errors = Array.from(past.subarray(season), (value, t) => value - past[t]);
-  const errorQuantiles = levels.map((level) => quantile(errors, level));
-  return async (values, origins) =>
-    origins.map((origin) => {
-      const point = values.slice(origin - season, origin);
-      return { point, quantiles: errorQuantiles.map((error) => point.map((value) => value + error)) };
-    });
-};
-
-/** Trains once, and assembles a model of each size from the same candidates. Null where the past is too short. */
-export async function trainModels(
+/** Trains the candidates once and assembles a model of each size from them. Null where the past is too short. */
+export async function trainNets(
   engine: Engine,
   history: Float64Array,
   season: number,
@@ -42,13 +33,22 @@ export async function trainModels(
   });
 }
 
-export function serve(engine: Engine, model: ForecastNetModel, paths: number): FittedForecaster {
-  const inputLength = inputLengthOf(model);
+/** Asks a model at every origin with what a window would hold there. Its point is the median. */
+export function serve(families: Families, model: Model, season: number, paths: number): FittedForecaster {
+  const { horizon, channels, inputSteps } = families.of(model).shapeOf(model);
   const median = (levels.length - 1) / 2;
   return async (values, origins) => {
-    const tasks = origins.map((origin) => ({ model, window: values.slice(origin - inputLength, origin) }));
-    const answers = await engine.forecast(tasks, { paths, levels, keepPaths: false });
-    return answers.map((answer) => {
+    const series = { values, filled: null };
+    const tasks = origins.map((origin) => ({
+      model,
+      input: {
+        values: values.slice(origin - inputSteps, origin),
+        channels,
+        settings: { horizon, season },
+        seasonalErrors: seasonalErrorsBefore(series, { origin, season, channels, levels }),
+      },
+    }));
+    return (await families.forecast(tasks, { paths, levels })).map((answer) => {
       if (answer instanceof Error) throw answer;
       return { point: answer.quantiles[median], quantiles: answer.quantiles };
     });

@@ -11,9 +11,9 @@ export const levels = Array.from({ length: 19 }, (_, i) => (i + 1) / 20);
 /** The τ steps after one origin. */
 export interface PointAndQuantiles {
   /** The forecast whose absolute error counts; the median unless the method has a point of its own. */
-  readonly point: Float64Array;
+  readonly point: ArrayLike<number>;
   /** [level][step] */
-  readonly quantiles: readonly Float64Array[];
+  readonly quantiles: readonly ArrayLike<number>[];
 }
 
 /** Origins count from the start of `values`. */

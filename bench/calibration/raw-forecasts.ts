@@ -2,12 +2,12 @@
 // model trained on what lies before the judged part. One channel; a forecast at every step.
 
 import type { SeriesSettings } from "../../src/domain.ts";
-import type { Engine } from "../../src/engine/engine.ts";
 import { forecastCold } from "../../src/models/cold.ts";
+import type { Engine } from "../../src/models/forecastnet/engine.ts";
 import { type ForecastNetModel, inputLengthOf } from "../../src/models/forecastnet/model.ts";
-import { assembleModel } from "../../src/retrain/training/assemble-model.ts";
-import { candidatesFor } from "../../src/retrain/training/candidates.ts";
-import { trainCandidates } from "../../src/retrain/training/train-model.ts";
+import { candidatesFor } from "../../src/models/forecastnet/training/candidates.ts";
+import { assembleModel } from "../../src/models/forecastnet/training/ensemble.ts";
+import { trainCandidates } from "../../src/models/forecastnet/training/train-candidates.ts";
 import { loadConfig } from "../../src/runtime/config/load.ts";
 import { seriesRules } from "../../src/runtime/config/series-rules.ts";
 import { Series } from "../../src/window/series.ts";
@@ -46,8 +46,8 @@ export function coldForecasts({ values, season, from }: Scenario): RawForecasts 
     if (t + 1 < first) continue;
     const forecast = forecastCold(series.takeWindow(levels), levels);
     if (forecast === null) throw new Error(`there is no cold forecast at origin ${t + 1}`);
-    forecast.quantiles.forEach((quantile, l) => {
-      quantiles.set(quantile.values, ((t + 1 - first) * levels.length + l) * season);
+    forecast.distribution.quantiles.forEach((values, l) => {
+      quantiles.set(values, ((t + 1 - first) * levels.length + l) * season);
     });
   }
   return { first, quantiles };
@@ -76,7 +76,7 @@ export async function modelForecasts(
   const inputLength = inputLengthOf(model);
   const origins = Array.from({ length: values.length - from }, (_, i) => from + i);
   const tasks = origins.map((origin) => ({ model, window: values.slice(origin - inputLength, origin) }));
-  const answers = await engine.forecast(tasks, { paths: 100, levels, keepPaths: false });
+  const answers = await engine.forecast(tasks, { paths: 100, levels });
   const quantiles = new Float32Array(origins.length * levels.length * season);
   answers.forEach((answer, i) => {
     if (answer instanceof Error) throw answer;

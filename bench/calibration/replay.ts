@@ -1,7 +1,8 @@
 // Replays one scenario as the score stage will: at every step a forecast is stated, then the step's observation is
 // scored and learned for every earlier forecast that covers it, the nearest first.
 
-import { Calibrator } from "../../src/models/calibrator.ts";
+import { Calibrator } from "../../src/score/calibrator.ts";
+import { MaturedSlot } from "../../src/score/pending-forecasts.ts";
 import { levels, type RawForecasts } from "./raw-forecasts.ts";
 import type { Scenario } from "./scenario.ts";
 import { Tally } from "./tally.ts";
@@ -18,6 +19,7 @@ export function replay(scenario: Scenario, raw: RawForecasts, isCalibrated: bool
   const tallies: Replayed = { before: new Tally(), after: new Tally() };
   const stated: Float32Array[] = [];
   const quantiles = new Float32Array(levels.length);
+  const matured = new MaturedSlot();
   for (let t = raw.first; t < values.length; t++) {
     const forecast = forecastAt(raw, t, season);
     stated.push(isCalibrated ? corrected(calibrator, forecast, season) : forecast);
@@ -26,7 +28,10 @@ export function replay(scenario: Scenario, raw: RawForecasts, isCalibrated: bool
       for (let l = 0; l < levels.length; l++) quantiles[l] = earlier[l * season + h];
       requireOrder(quantiles, scenario.name);
       if (t - h >= from) tallies[t < shiftAt ? "before" : "after"].add(values[t], quantiles);
-      calibrator.learn(h, values[t], quantiles);
+      matured.begin(quantiles, 1);
+      matured.push(h, 0);
+      matured.actuals[0] = values[t];
+      calibrator.learnSlot(matured);
     }
   }
   requireAll(scenario, tallies);

@@ -1,12 +1,12 @@
-// How many floating-point operations a work needs at least; a multiplication and an addition count as two. What a
-// kernel computes beyond that (padded lanes, work done twice) earns it nothing. Activations, pools, draws, losses and
-// Adam are left out: what is counted is what a matrix product would be counted for.
+// The minimum number of floating-point operations of a work; a multiplication and an addition count as two. Additional
+// operations of a kernel (padded lanes, repeated work) do not count. Only products of matrices count, not activations,
+// pools, noise, losses and Adam.
 
 import { type ConvLayer, outputLengthOf } from "../../src/models/forecastnet/layers.ts";
 import type { CellPlan, NetPlan } from "../../src/models/forecastnet/plan.ts";
 import type { Work } from "./protocol.ts";
 
-/** Of one forecast, or of one training step, of one model. */
+/** Operations of one forecast, or of one training step, of one model. */
 export function operationsOf(work: Work): number {
   const { plan } = work;
   const rows = work.kind === "forecast" ? work.paths : work.batch;
@@ -16,18 +16,18 @@ export function operationsOf(work: Work): number {
   return perCell.reduce((sum, operations) => sum + operations, 0);
 }
 
-/** What depends on the window alone is the same for all paths and needed once. */
+/** Data that depends on the window alone is the same for all paths and computed once. */
 function forecastOf(plan: NetPlan, cell: CellPlan, h: number, paths: number): number {
   const heads = headsOf(cell);
   // The first cell sees nothing but the window.
   if (h === 0) return chainOf(cell).reduce((sum, all) => sum + all, heads);
   let operations = paths * heads;
-  // Positions of a layer's input, from its beginning, that depend on the window alone, and numbers a position.
+  // The first `fixed` positions of a layer's input depend on the window alone; each has `width` numbers.
   let fixed = plan.windowSize;
   let width = 1;
   for (const layer of cell.layers) {
     if (layer.kind === "pool") {
-      // Stride one, as in the paper: a mean reaches size − 1 positions on.
+      // With stride one, as in the paper, a mean includes the next size − 1 positions.
       fixed = Math.max(0, fixed - (layer.size - 1));
       continue;
     }
@@ -38,21 +38,21 @@ function forecastOf(plan: NetPlan, cell: CellPlan, h: number, paths: number): nu
       continue;
     }
     const length = outputLengthOf(layer);
-    // Output p reaches as far as input p + kernel − 1 − padding.
-    const alike = Math.max(0, Math.min(length, fixed - (layer.kernel - 1 - layer.padding)));
-    operations += perPosition(layer) * (alike + paths * (length - alike));
-    fixed = alike;
+    // Output p depends on inputs up to p + kernel − 1 − padding.
+    const fixedOutputs = Math.max(0, Math.min(length, fixed - (layer.kernel - 1 - layer.padding)));
+    operations += perPosition(layer) * (fixedOutputs + paths * (length - fixedOutputs));
+    fixed = fixedOutputs;
     width = layer.filters;
   }
   return operations;
 }
 
-/** Forward, gradients of the weights, gradients of the inputs where something that learns lies behind them. */
+/** Forward pass, gradients by the weights, and gradients by those inputs that depend on weights. */
 function trainingOf(cell: CellPlan, h: number): number {
   const heads = 3 * headsOf(cell);
   return chainOf(cell).reduce((sum, all, i) => {
     if (i > 0) return sum + 3 * all;
-    // Of a cell's own input only the previous cell's output learns.
+    // Of a cell's input only the previous cell's output depends on weights.
     const learning = h === 0 ? 0 : cell.outputs / cell.inputs;
     return sum + (2 + learning) * all;
   }, heads);

@@ -1,17 +1,17 @@
-// What the figures are held against. A bar that is missed is printed as missed; nothing fails.
+// The bars that the figures are compared with. A missed bar is printed as missed; the bench does not fail.
 
 import { decimals, median, type Section, spread } from "../rig/report.ts";
 
 export interface Bar {
   readonly what: string;
-  /** One value a round. */
+  /** One value per round. */
   readonly values: readonly number[];
-  /** Either way round: "at least" or "at most". */
+  /** One of the two is set. */
   readonly atLeast?: number;
   readonly atMost?: number;
 }
 
-export function isMet({ values, atLeast, atMost }: Bar): boolean {
+function isMet({ values, atLeast, atMost }: Bar): boolean {
   const value = median(values);
   return value >= (atLeast ?? Number.NEGATIVE_INFINITY) && value <= (atMost ?? Number.POSITIVE_INFINITY);
 }
@@ -21,12 +21,12 @@ export function barsSection(bars: readonly Bar[]): Section {
   const open = bars.filter((bar) => bar.values.length === 0).length;
   return {
     title: "Bars",
-    method: "The medians of this run against what was asked for; ratios are taken within each round.",
+    method: "The medians of this run against the bars; ratios are computed within each round.",
     columns: ["", "measured", "bar", ""],
     rows: bars.map((bar) => {
-      const asked = bar.atLeast === undefined ? `at most ${bar.atMost} ×` : `at least ${bar.atLeast} ×`;
-      if (bar.values.length === 0) return [bar.what, "not run", asked, ""];
-      return [bar.what, spread(bar.values, decimals(2)), asked, isMet(bar) ? "met" : "MISSED"];
+      const limit = bar.atLeast === undefined ? `at most ${bar.atMost} ×` : `at least ${bar.atLeast} ×`;
+      if (bar.values.length === 0) return [bar.what, "not run", limit, "–"];
+      return [bar.what, spread(bar.values, decimals(2)), limit, isMet(bar) ? "met" : "MISSED"];
     }),
     outcome: `${bars.length - missed - open} met, ${missed} missed, ${open} not run.`,
   };

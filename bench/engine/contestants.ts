@@ -1,31 +1,40 @@
-// Who takes part: our executors, and PyTorch where there is a Python that has it.
+// The contestants: our executors, and PyTorch if a Python has it. Each is a process that answers questions, pinned to one
+// core if the system allows. Only one is asked at a time, so no two compute at the same time.
 
-import { execFileSync } from "node:child_process";
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { availableParallelism } from "node:os";
 import { join } from "node:path";
+import { createInterface, type Interface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { projectRoot } from "../../test/rig/project.ts";
-import { ContestantProcess } from "./contestant.ts";
-import type { Contestant } from "./duel.ts";
-import type { ExecutorName } from "./executors.ts";
-import type { Greeting, Peak, Work } from "./protocol.ts";
+import type { ExecutorName } from "./executor-contestant.ts";
+import type { Answer, Greeting, Peak, Question, Work } from "./protocol.ts";
 
-export interface Field {
+/** One row of the tables. */
+export interface Contestant {
+  readonly title: string;
+  readonly process: ContestantProcess;
+  /** Its name within the process. */
+  readonly rival: string;
+}
+
+interface Field {
   readonly oracle: Contestant;
   readonly contestants: readonly Contestant[];
-  /** Those who cannot take part, by the title of their row, and why. */
+  /** Reasons of those that cannot take part, by the title of their row. */
   readonly absences: ReadonlyMap<string, string>;
-  /** What each runs on, by title. */
+  /** Libraries and versions, by title. */
   readonly aboutByTitle: ReadonlyMap<string, string>;
   load(work: Work): Promise<void>;
-  /** GFLOP/s of 128-bit arithmetic, measured now, on the core that everyone is pinned to. */
+  /** GFLOP/s of 128-bit arithmetic, measured now on the core of all contestants. */
   measurePeak(): Promise<number>;
   close(): void;
 }
 
-export interface FieldOptions {
-  /** A Python to look for PyTorch in. */
+interface FieldOptions {
+  /** The Python that may have PyTorch. */
   readonly python: string;
-  /** A checkout of the authors' repository, to run their own modules from; null runs our restatement of them. */
+  /** A checkout of the authors' repository, to run their modules from; null runs our restatement of them only. */
   readonly authors: string | null;
 }
 
@@ -105,5 +114,63 @@ function hasTorch(python: string): boolean {
     return true;
   } catch {
     return false;
+  }
+}
+
+class ContestantProcess {
+  readonly #child: ChildProcess;
+  readonly #lines: Interface;
+  readonly #errors: string[] = [];
+  #settle: ((answer: Answer<unknown>) => void) | undefined;
+
+  constructor(command: readonly string[], environment: Readonly<Record<string, string>> = {}) {
+    const [program, ...args] = [...pinning, ...command];
+    this.#child = spawn(program, args, {
+      stdio: ["pipe", "pipe", "pipe"],
+      env: { ...process.env, ...environment },
+    });
+    const { stdout, stderr } = this.#child;
+    if (stdout === null || stderr === null) throw new Error("a contestant was started without pipes");
+    this.#lines = createInterface(stdout);
+    // Libraries print to standard output, too; only JSON lines are answers.
+    this.#lines.on("line", (line) => line.startsWith("{") && this.#settle?.(JSON.parse(line)));
+    stderr.on("data", (chunk) => this.#errors.push(String(chunk)));
+    const onEnd = (): void => this.#settle?.({ error: `ended: ${this.#errors.join("").trim().slice(-400)}` });
+    this.#child.once("error", (error) => this.#settle?.({ error: error.message }));
+    this.#child.once("close", onEnd);
+    // A write to a process that has ended fails; its end is the answer.
+    this.#child.stdin?.on("error", () => {});
+  }
+
+  /** Rejects with the error that the contestant reports. */
+  async ask<Result>(question: Question): Promise<Result> {
+    if (this.#child.exitCode !== null) throw new Error("the contestant has ended");
+    const answer = await new Promise<Answer<Result>>((resolve) => {
+      this.#settle = (given) => resolve(given as Answer<Result>);
+      this.#child.stdin?.write(`${JSON.stringify(question)}\n`);
+    });
+    this.#settle = undefined;
+    if (typeof answer === "object" && answer !== null && "error" in answer) throw new Error(answer.error);
+    return answer as Result;
+  }
+
+  close(): void {
+    this.#child.stdin?.end();
+  }
+}
+
+/** The prefix of a command that pins it to one core; empty if the system has none. */
+const pinning: readonly string[] = findPinning();
+
+export const isPinned = pinning.length > 0;
+
+function findPinning(): readonly string[] {
+  // The last core: systems tend to handle interrupts on the first.
+  const command = ["taskset", "-c", String(availableParallelism() - 1)];
+  try {
+    execFileSync(command[0], [...command.slice(1), "true"], { stdio: "ignore" });
+    return command;
+  } catch {
+    return [];
   }
 }

@@ -1,35 +1,35 @@
-// What the duels say: everyone's rates, ours against everyone's, and how near our arithmetic comes to the peak.
+// The sections of the report on executors: rates, ratios of ours to the others, differences, and the share of the peak.
 
 import { decimals, median, type Section, spread, whole } from "../rig/report.ts";
 import { operationsOf } from "./arithmetic.ts";
 import type { Bar } from "./bars.ts";
 import { titles } from "./contestants.ts";
-import { type Outcome, tolerance } from "./duel.ts";
+import { type ContestantResult, tolerance } from "./duel.ts";
 import { comparedSteps, type Work } from "./protocol.ts";
 
-/** A work and how everyone did. */
+/** A work and the result of every contestant. */
 export interface Duel {
   readonly work: Work;
-  readonly outcomes: readonly Outcome[];
+  readonly outcomes: readonly ContestantResult[];
 }
 
-export interface DuelReport {
+interface DuelReport {
   readonly duels: readonly Duel[];
-  /** Rows of those who could not take part, with the reason. */
+  /** Reasons of those that could not take part, by the title of their row. */
   readonly absences: ReadonlyMap<string, string>;
-  /** What every contestant runs on. */
+  /** Library and version of every contestant. */
   readonly aboutByTitle: ReadonlyMap<string, string>;
   readonly rounds: number;
   readonly isPinned: boolean;
-  /** GFLOP/s, one before each work: the most that 128-bit arithmetic does on the core. */
+  /** Peak of 128-bit arithmetic on the core in GFLOP/s, measured before each work. */
   readonly peak: readonly number[];
 }
 
-/** What the engines are held to in the golden tests. */
+/** The tolerance of the golden tests. */
 const strictTolerance = 1e-4;
 
 /** The bars that are ratios of ours to a rival. */
-const askedRatios: readonly (readonly [work: string, rival: string, atLeast: number])[] = [
+const ratioBars: readonly (readonly [work: string, rival: string, atLeast: number])[] = [
   ["FN forecast", titles.published, 15],
   ["FN forecast", titles.stacked, 1.5],
   ["cFN forecast", titles.published, 5],
@@ -45,7 +45,7 @@ export function duelSections(report: DuelReport): readonly Section[] {
 }
 
 export function duelBars({ duels }: DuelReport): readonly Bar[] {
-  return askedRatios.map(([name, rival, atLeast]) => {
+  return ratioBars.map(([name, rival, atLeast]) => {
     const outcomes = duels.find(({ work }) => work.name === name)?.outcomes ?? [];
     return { what: `${name}: ours to ${rival}`, values: ratios(outcomes, rival), atLeast };
   });
@@ -58,7 +58,7 @@ function ratesSection(report: DuelReport): Section {
     title,
     ...duels.map(({ outcomes }) => {
       const outcome = outcomes.find((candidate) => candidate.title === title);
-      if (outcome === undefined) return notes.add(title, report.absences.get(title) ?? "not there");
+      if (outcome === undefined) return notes.add(title, report.absences.get(title) ?? "not available");
       return "notRun" in outcome ? notes.add(title, outcome.notRun) : spread(outcome.perSecond, significant);
     }),
   ]);
@@ -67,11 +67,11 @@ function ratesSection(report: DuelReport): Section {
     title: "Per second of one core",
     method:
       "ForecastNet with τ 24, 48 inputs, hidden 24; FN has dense cells, cFN the convolutional cell of the authors' code, the paper's cFN kernels of two with average pools. A forecast is " +
-      "100 sample paths of one model; a step is forward, loss, backward and Adam of one model on one minibatch. Every model has weights " +
-      "and data of its own; everyone gets as many of them at once as makes it fastest. First everyone's results were compared with the " +
-      `reference's, as told below. Then they were timed in turns, ${rounds} rounds, each in a process of its own ` +
-      `${isPinned ? "pinned to the same core" : "(not pinned: there is no taskset here)"}, warm, one thread, by processor time; who ` +
-      `needs more than about a second for one was timed once. ${about}.`,
+      "100 sample paths of one model; a step is forward, loss, backward and Adam of one model on one minibatch. Every model has its own weights " +
+      "and data; every contestant gets as many models at once as makes it fastest. First the results of all were compared with the " +
+      `reference, see below. Then they were timed in turns, ${rounds} rounds, each in its own process ` +
+      `${isPinned ? "pinned to the same core" : "(not pinned: the system has no taskset)"}, warm, one thread, by CPU time; a contestant ` +
+      `that needs more than about a second per unit was timed once. ${about}.`,
     columns: ["contestant", ...duels.map(({ work }) => work.name)],
     rows,
     ...notes.outcome(),
@@ -83,7 +83,7 @@ function ratiosSection(report: DuelReport): Section {
   const others = titlesOf(report).filter((title) => title !== titles.simd);
   return {
     title: "Ours to theirs",
-    method: "How many times as fast the simd executor is, round by round; more than 1 is faster.",
+    method: "Speed of the simd executor relative to the contestant, round by round; above 1 it is faster.",
     columns: ["contestant", ...duels.map(({ work }) => work.name)],
     rows: others.map((title) => [
       title,
@@ -98,11 +98,11 @@ function ratiosSection(report: DuelReport): Section {
 function differencesSection(report: DuelReport): Section {
   const { duels } = report;
   return {
-    title: "Differences to the reference",
+    title: "Differences from the reference",
     method:
-      "The largest difference to the plain loops in double precision, relative to their largest value. Forecasts: means and deviations of " +
+      "The largest difference from plain loops in double precision, relative to their largest value. Forecasts: means and deviations of " +
       `all paths of some models under the same noise. Training: the losses before each of ${comparedSteps} successive steps, which depend on ` +
-      `gradients and Adam. Who differs by more than ${tolerance} is not timed.`,
+      `gradients and Adam. Contestants that differ by more than ${tolerance} are not timed.`,
     columns: ["contestant", ...duels.map(({ work }) => work.name)],
     rows: titlesOf(report).map((title) => [
       title,
@@ -115,7 +115,7 @@ function differencesSection(report: DuelReport): Section {
   };
 }
 
-/** Names who is further off than the engines are held to elsewhere, though near enough to be timed. */
+/** Lists results that exceed the tolerance of the golden tests, though not that of the bench. */
 function strictOutcome(duels: readonly Duel[]): string {
   const above = duels.flatMap(({ work, outcomes }) =>
     outcomes
@@ -129,8 +129,8 @@ function arithmeticSection({ duels, peak }: DuelReport): Section {
   return {
     title: "Arithmetic of the simd kernel",
     method:
-      "Operations that the work needs at least, a multiplication and an addition counted as two: what depends on the window alone once " +
-      "for all paths, nothing for padded lanes, activations, draws or Adam. The peak is the most that independent 128-bit multiplications " +
+      "The minimum of operations for the work; a multiplication and an addition count as two. Work that depends on the window alone counts once " +
+      "for all paths; padded lanes, activations, noise and Adam do not count. The peak is the highest rate that independent 128-bit multiplications " +
       `and additions reach in WebAssembly on the same core: ${spread(peak, decimals(1))} GFLOP/s.`,
     columns: ["work", "MFLOP", "GFLOP/s", "share of the peak"],
     rows: duels.map(({ work, outcomes }) => {
@@ -157,18 +157,18 @@ function titlesOf({ duels, absences }: DuelReport): readonly string[] {
   return Object.values(titles).filter((title) => present.has(title));
 }
 
-function ratesOf(outcomes: readonly Outcome[], title: string): readonly number[] {
+function ratesOf(outcomes: readonly ContestantResult[], title: string): readonly number[] {
   const outcome = outcomes.find((candidate) => candidate.title === title);
   return outcome !== undefined && "perSecond" in outcome ? outcome.perSecond : [];
 }
 
-function ratios(outcomes: readonly Outcome[], rival: string): readonly number[] {
+function ratios(outcomes: readonly ContestantResult[], rival: string): readonly number[] {
   const theirs = ratesOf(outcomes, rival);
   const ours = ratesOf(outcomes, titles.simd);
   return ours.length === 0 ? [] : theirs.map((rate, round) => ours[round] / rate);
 }
 
-/** Reasons for empty cells, told once below the table. */
+/** Reasons for empty cells, listed once below the table. */
 class Notes {
   readonly #numberByReason = new Map<string, number>();
 

@@ -1,44 +1,36 @@
-// One work, several contestants: first everyone's results are held against the oracle's, then everyone is timed in
-// turns, round after round. Who computes something else, or cannot do the work, is not timed.
+// Measures one work on several contestants: first compares their results with the reference, then times them in turns,
+// round after round. A contestant with different results, or that cannot do the work, is not timed.
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { ContestantProcess } from "./contestant.ts";
+import type { Contestant } from "./contestants.ts";
 import type { Question, Timing, Work } from "./protocol.ts";
 
-/** One of the rows. */
-export interface Contestant {
-  readonly title: string;
-  readonly process: ContestantProcess;
-  /** Its name within the process. */
-  readonly rival: string;
-}
-
-export interface DuelOptions {
+interface DuelOptions {
   readonly folder: string;
   readonly oracle: Contestant;
-  /** So many models are compared with the oracle, which is slow. */
+  /** Number of models that are compared with the oracle, which is slow. */
   readonly comparedModels: number;
   readonly rounds: number;
   /** Time of a turn. */
   readonly turnMs: number;
 }
 
-export type Outcome = {
+export type ContestantResult = {
   readonly title: string;
-  /** Largest difference to the oracle, relative to the oracle's largest value; NaN when there was none to compare. */
+  /** Largest difference from the oracle, relative to the oracle's largest value; NaN if there was no result. */
   readonly difference: number;
 } & ({ readonly perSecond: readonly number[] } | { readonly notRun: string });
 
 /**
- * Far above rounding, far below a mistake. Sampled outputs feed on one another over the horizon; in training a rectifier
- * within rounding of zero may fall on either side, and Adam's first steps take the sign of a gradient for its size.
+ * Far above rounding errors, far below a mistake. Sampled outputs amplify each other over the horizon; in training, a
+ * ReLU near zero can be on either side, and Adam's first steps depend on the sign of a gradient, not on its size.
  */
 export const tolerance = 1e-3;
 
-/** Who needs so many turns for one model is timed once. */
+/** A contestant that needs more turns than this for one model is timed once. */
 const turnsOfSlow = 4;
-/** Who needs so long while its results are compared, cold as it is, is not asked again. */
+/** A contestant that needs longer than this in the comparison, without a warm-up, is not timed again. */
 const longestMs = 10_000;
 
 type Turn = Pick<Extract<Question, { do: "time" }>, "models" | "minMs" | "warmUp">;
@@ -55,9 +47,9 @@ export async function duel(
   work: Work,
   contestants: readonly Contestant[],
   options: DuelOptions,
-): Promise<readonly Outcome[]> {
+): Promise<readonly ContestantResult[]> {
   const { values: expected } = await resultOf(options.oracle, work, options);
-  const outcomes = new Map<Contestant, Outcome>();
+  const outcomes = new Map<Contestant, ContestantResult>();
   const entrants: Entrant[] = [];
   for (const contestant of contestants) {
     try {
@@ -67,7 +59,7 @@ export async function duel(
     }
   }
   for (let round = 0; round < options.rounds; round++) {
-    // Every second round runs backwards: what drifts during a round falls on nobody in particular.
+    // Every second round runs backwards, so that drift during a round favours no contestant.
     for (const { contestant, models, isSlow, perSecond } of round % 2 === 0
       ? entrants
       : entrants.toReversed()) {
@@ -78,14 +70,14 @@ export async function duel(
   for (const { contestant, difference, perSecond } of entrants) {
     outcomes.set(contestant, { title: contestant.title, difference, perSecond });
   }
-  return contestants.map((contestant) => outcomes.get(contestant) as Outcome);
+  return contestants.map((contestant) => outcomes.get(contestant) as ContestantResult);
 }
 
-function refusal({ title }: Contestant, reason: string): Outcome {
+function refusal({ title }: Contestant, reason: string): ContestantResult {
   return { title, difference: Number.NaN, notRun: reason };
 }
 
-/** Compares, warms up, and finds how many models make up one turn. */
+/** Compares, warms up, and determines the number of models in a turn. */
 async function admit(
   contestant: Contestant,
   work: Work,
@@ -95,7 +87,7 @@ async function admit(
   const { values, timing } = await resultOf(contestant, work, options);
   const difference = differenceOf(values, expected);
   if (!(difference <= tolerance)) {
-    throw new Error(`its results differ by ${difference.toExponential(1)} from the reference's`);
+    throw new Error(`its results differ by ${difference.toExponential(1)} from those of the reference`);
   }
   const { turnMs } = options;
   const isSlow = ({ cpuMs, units }: Timing, limitMs: number) => cpuMs / units > limitMs;
@@ -108,14 +100,11 @@ async function admit(
   return { ...entrant, models: await findStack(contestant, work, turnMs), perSecond: [] };
 }
 
-/**
- * How many models it is given at once: the number it is fastest with, among those that a turn has time for. Those
- * who compute one model after the other do not mind; those who stack them gain.
- */
+/** The number of models at once with which the contestant is fastest, among those that a turn has time for. */
 async function findStack(contestant: Contestant, work: Work, turnMs: number): Promise<number> {
   let best = { models: 1, rate: 0 };
   let passMs = 0;
-  // The next size may take four times as long as this one, or no longer at all.
+  // The next size takes up to four times as long.
   for (let models = 1; passMs < turnMs && models <= work.models; models *= 4) {
     const rate = await rateOf(contestant, work, { models, minMs: turnMs / 2, warmUp: true });
     passMs = (1000 * models) / rate;
@@ -132,7 +121,7 @@ function timingOf({ process, rival }: Contestant, work: Work, turn: Turn): Promi
   return process.ask<Timing>({ do: "time", rival, work: work.name, ...turn });
 }
 
-/** By processor time: what others do on the same core costs a contestant its turn, not its figure. */
+/** By CPU time, which other processes on the same core do not affect. */
 function perCpuSecond({ units, cpuMs }: Timing): number {
   return (1000 * units) / cpuMs;
 }
@@ -148,7 +137,7 @@ async function resultOf(
   return { values: new Float64Array(new Uint8Array(readFileSync(file)).buffer), timing };
 }
 
-/** Largest absolute difference over the largest absolute value expected; infinite when the shapes differ. */
+/** Largest absolute difference, relative to the largest expected absolute value; infinite if the lengths differ. */
 export function differenceOf(found: Float64Array, expected: Float64Array): number {
   if (found.length !== expected.length) return Number.POSITIVE_INFINITY;
   let [difference, scale] = [0, 0];

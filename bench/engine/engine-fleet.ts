@@ -1,5 +1,5 @@
-// The whole engine with a fleet of models: forecasts from raw window to quantiles, two threads against one, how time
-// grows with the fleet, and what a model costs in memory. By the clock, on all cores, with the event loop beside it.
+// Measures the whole engine with a fleet of models: forecasts from raw window to quantiles, two threads against one, how
+// time grows with the fleet, and the memory of a model. By wall time, on all cores, with the event loop on one of them.
 
 import { ChildTask } from "../rig/child-task.ts";
 import { decimals, type Section, spread, whole } from "../rig/report.ts";
@@ -7,7 +7,7 @@ import type { Bar } from "./bars.ts";
 import { differenceOf, tolerance } from "./duel.ts";
 import { type EngineAnswer, type EngineQuestion, levels, weightBytes } from "./engine-questions.ts";
 
-export interface FleetOptions {
+interface FleetOptions {
   readonly rounds: number;
   readonly isQuick: boolean;
 }
@@ -26,14 +26,14 @@ async function openSubject(engine: "simd" | "reference", threads: number, models
   return subject;
 }
 
-/** One question to each in turn, `rounds` times; what each answered, by subject. */
+/** Asks each in turn, `rounds` times; returns the answers by subject. */
 async function inTurns(
   subjects: readonly Subject[],
   rounds: number,
   ask: (subject: Subject, index: number) => Promise<EngineAnswer>,
 ): Promise<readonly (readonly EngineAnswer[])[]> {
   const answers = subjects.map((): EngineAnswer[] => []);
-  // The first round is for compilers and caches.
+  // The first round warms up compilers and caches and does not count.
   for (const [i, subject] of subjects.entries()) await ask(subject, i);
   for (let round = 0; round < rounds; round++) {
     for (const [i, subject] of subjects.entries()) answers[i].push(await ask(subject, i));
@@ -51,7 +51,7 @@ function perRound(
   return above.map((answer, round) => answer[key] / below[round][key]);
 }
 
-/** The same forecasts and fits with one thread and with two, held against the reference's first. */
+/** The same forecasts and fits with one thread and with two, after a comparison with the reference. */
 export async function measureThreads({ rounds, isQuick }: FleetOptions): Promise<FleetReport> {
   const models = isQuick ? 200 : 1_000;
   const nets = isQuick ? 8 : 24;
@@ -78,14 +78,14 @@ export async function measureThreads({ rounds, isQuick }: FleetOptions): Promise
         title: "The whole engine, one thread and two",
         method:
           `From raw windows to mean, deviation and ${levels.length} quantiles: framing, 100 sample paths, Gaussian mixture, back to raw units, ` +
-          `with the event loop that asks on the same cores. ${whole(models)} FN models are forecast per round; ${nets} nets are trained per ` +
-          "round, two learning rates tried, batches of 64, with validation. By the clock; the last column is by processor time of the " +
-          `engine with one thread, event loop included. ${rounds} rounds in turns. Before, forecasts and a fit were compared with those of ` +
-          `the reference: they differ by ${difference.toExponential(1)} at most, relative to the largest.`,
+          `with the calling event loop on the same cores. ${whole(models)} FN models are forecast per round; ${nets} nets are trained per ` +
+          "round, with two learning rates, batches of 64 and validation. By wall time; the last column is by CPU time of the " +
+          `engine with one thread, event loop included. ${rounds} rounds in turns. First, forecasts and a fit were compared with those of ` +
+          `the reference: they differ by ${difference.toExponential(1)} at most, relative to the largest value.`,
         columns: ["per second", "one thread", "two threads", "two to one", "per CPU second"],
         rows: [row("forecasts", models, forecasts), row("fits", nets, fits)],
         outcome:
-          "What the machine gave two threads meanwhile: two bare loops at once did " +
+          "The machine itself at that time: two bare loops at once did " +
           `${spread(perRound(loops[0], loops[1]).map(twice), decimals(2))} times the work of one.`,
       },
     ],
@@ -116,7 +116,7 @@ async function compareWithReference(): Promise<number> {
     results.push(Float64Array.from((await subject.ask({ kind: "results", models })).results));
     subject.close();
   }
-  // The last number is a loss, the others are raw values.
+  // The last number is a loss; the others are raw values.
   const [ofForecasts, ofFit] = [
     [0, -1],
     [-1, undefined],
@@ -128,13 +128,13 @@ async function compareWithReference(): Promise<number> {
   return difference;
 }
 
-/** Ten times the series: each fleet in a process of its own, the same number of forecasts in a round. */
+/** Ten times the series: each fleet in its own process, the same number of forecasts per round. */
 export async function measureEngineGrowth({ rounds, isQuick }: FleetOptions): Promise<FleetReport> {
   const few = isQuick ? 100 : 200;
   const sizes = [few, 10 * few];
   const subjects: Subject[] = [];
   for (const models of sizes) subjects.push(await openSubject("simd", 1, models));
-  // The small fleet ten times, the large one once: rounds of the same length.
+  // The small fleet ten times, the large one once: rounds of equal length.
   const answers = await inTurns(subjects, rounds, (subject, i) => {
     return subject.ask({ kind: "forecast", passes: sizes[1] / sizes[i] });
   });
@@ -148,8 +148,8 @@ export async function measureEngineGrowth({ rounds, isQuick }: FleetOptions): Pr
       {
         title: "Ten times the series",
         method:
-          `Every series has an FN model of its own, resident in the engine; one thread. A round is ${whole(sizes[1])} forecasts, every model of ` +
-          `the small fleet ten times and every model of the large one once; ${rounds} rounds in turns, each fleet in a process of its own.`,
+          `Every series has its own FN model, resident in the engine; one thread. A round is ${whole(sizes[1])} forecasts, every model of ` +
+          `the small fleet ten times and every model of the large one once; ${rounds} rounds in turns, each fleet in its own process.`,
         columns: ["series", "µs per forecast", "CPU µs per forecast"],
         rows: [
           ...sizes.map((models, i) => [
@@ -169,9 +169,9 @@ function times(value: number): string {
   return `${value.toFixed(2)} ×`;
 }
 
-/** By how much the process grows when models are added, after a forecast of each. */
+/** The growth of the process when models are added, after a forecast of each. */
 export async function measureEngineMemory({ isQuick }: FleetOptions): Promise<FleetReport> {
-  // What an engine keeps at most for all models together is full after the first of these.
+  // Caches of fixed size are full after the first 600 models.
   const sizes = isQuick ? [10, 600, 1_000] : [10, 600, 2_600];
   const shares: { readonly threads: number; readonly all: number; readonly more: number }[] = [];
   for (const threads of [1, 2]) {
@@ -191,14 +191,14 @@ export async function measureEngineMemory({ isQuick }: FleetOptions): Promise<Fl
       {
         title: "Memory of a resident model",
         method:
-          "By how much resident memory of the whole process grows for every FN model added, after garbage collection; every model was " +
-          `decoded from its bytes and forecast once. Its weights are ${whole(weightBytes)} bytes. All of them bear the room of fixed size ` +
-          "that each thread keeps for models in the kernel's own layout, so the figure falls as the fleet grows; the last ones find it full.",
+          "The growth of the process's resident memory per added FN model, after garbage collection; every model was " +
+          `decoded from its bytes and forecast once. Its weights are ${whole(weightBytes)} bytes. The first figure includes a share of the ` +
+          "cache of fixed size in which each thread keeps packed models, so it falls as the fleet grows; for the last models that cache is full.",
         columns: [
           "threads",
-          `all ${whole(all)}: bytes a model`,
+          `all ${whole(all)}: bytes per model`,
           "to its weights",
-          `the last ${whole(more)}: bytes a model`,
+          `the last ${whole(more)}: bytes per model`,
           "to its weights",
         ],
         rows: shares.map((share) => [

@@ -1,14 +1,14 @@
-// A child process that holds an engine and a fleet of models, as a worker does, and answers how long its work takes.
+// A child process with an engine and a fleet of models, like a worker. It answers how long its work takes.
 
 import { once } from "node:events";
 import { setTimeout as wait } from "node:timers/promises";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { Worker } from "node:worker_threads";
-import type { Distribution, Engine, FitTask, ForecastTask } from "../../src/engine/engine.ts";
 import { createInProcessEngine } from "../../src/engine/in-process-engine.ts";
 import { createReferenceExecutor } from "../../src/engine/reference/reference-executor.ts";
 import { openThreadedEngine } from "../../src/engine/threads/threaded-engine.ts";
+import type { Distribution, Engine, FitTask, ForecastTask } from "../../src/models/forecastnet/engine.ts";
 import { frameHistory } from "../../src/models/forecastnet/framing.ts";
 import { initialWeights } from "../../src/models/forecastnet/initial-weights.ts";
 import type { ForecastNetModel } from "../../src/models/forecastnet/model.ts";
@@ -22,7 +22,7 @@ import { horizon, paths } from "./works.ts";
 setFlagsFromString("--expose-gc");
 const collectGarbage = runInNewContext("gc") as () => void;
 
-const options = { paths, levels, keepPaths: false };
+const options = { paths, levels };
 const tasks: ForecastTask[] = [];
 let engine: Engine | undefined;
 let threads = 1;
@@ -35,7 +35,10 @@ answerParent(async (question: EngineQuestion): Promise<EngineAnswer> => {
         question.engine === "simd"
           ? await openThreadedEngine({ setup: { kind: "simd" }, threads: question.threads })
           : createInProcessEngine(createReferenceExecutor(), {
-              ...{ name: "reference", device: "cpu", threads: 1, detail: "" },
+              name: "reference",
+              device: "cpu",
+              threads: 1,
+              detail: "",
             });
       return nothing;
     case "grow":
@@ -83,7 +86,7 @@ const loop = `
   require("node:worker_threads").parentPort.postMessage(performance.now() - begin + 0 * x);
 `;
 
-/** How long the loop takes on a thread of its own. */
+/** The time of the loop on a new thread, in ms. */
 async function spin(): Promise<number> {
   const [ms] = (await once(new Worker(loop, { eval: true }), "message")) as [number];
   return ms;
@@ -101,7 +104,7 @@ async function resultsOf(models: number): Promise<readonly number[]> {
   return [...forecasts, fit.validationLoss];
 }
 
-/** A few times, with a pause: arrays outside the heap are given back by a later round, and threads answer in between. */
+/** Several times, with a pause: arrays outside the heap are freed by a later collection, and threads need time to react. */
 async function collect(): Promise<void> {
   for (let round = 0; round < 3; round++) {
     collectGarbage();
@@ -114,20 +117,27 @@ function makeTask(index: number): ForecastTask {
   return { model: makeModel(index), window };
 }
 
-/** Decoded from its bytes, as a worker gets it from the log. */
+/** Decoded from its bytes, as in a worker. */
 function makeModel(index: number): ForecastNetModel {
   const weights = makeWeights(index);
   const member = { spec: fleetSpec, weights, share: 1, residuals: null };
   const scaler = { offset: [0], scale: [100] };
-  const model = { key: `series-${index}`, version: "1", scaler, members: [member], spread: null };
+  const model = {
+    family: "forecastnet" as const,
+    key: `series-${index}`,
+    version: "1",
+    scaler,
+    members: [member],
+    spread: null,
+  };
   return decodeModel(encodeModel(model), "the bench");
 }
 
 const firstWeights = initialWeights(planNet(fleetSpec), 1);
 
 /**
- * Different for every model, and quick to make. Half of He's: with wide deviations, as a trained net has them, a
- * quantile has one clear place, and engines can be compared by it.
+ * Different for every model, and quick to create. Half of He's initial weights: the deviations are then as wide as those
+ * of trained nets, which makes quantiles well-defined, so that engines can be compared by them.
  */
 function makeWeights(index: number): Float32Array {
   return firstWeights.map((weight) => weight * (0.5 + 1e-4 * (index % 1000)));
@@ -142,19 +152,18 @@ function makeFit(net: number): FitTask {
     training: frameHistory(fleetSpec, scaler, history, { from: 0, to: 320 }),
     validation: frameHistory(fleetSpec, scaler, history, { from: 320, to: 400 }),
     options: {
-      ...{
-        seed: 1,
-        batchSize: 64,
-        maxEpochs: 12,
-        patience: 12,
-        searchEpochs: 2,
-        weightDecay: 0,
-        shortcutRate: 1,
-        schedule: "constant",
-        stepsPerEpoch: null,
-        keepsEpochs: false,
-      },
-      ...{ learningRates: [1e-3, 1e-4], criterion: "forced" },
+      seed: 1,
+      batchSize: 64,
+      maxEpochs: 12,
+      patience: 12,
+      learningRates: [1e-3, 1e-4],
+      searchEpochs: 2,
+      weightDecay: 0,
+      shortcutRate: 1,
+      schedule: "constant",
+      stepsPerEpoch: null,
+      keepsEpochs: false,
+      criterion: "forced",
     },
   };
 }

@@ -1,16 +1,59 @@
-// A contestant process that hosts one of our executors, named by its argument. Answers the questions of
-// `protocol.ts`, one JSON line each.
+// A contestant process with one of our executors, which its argument names. Answers the questions of `protocol.ts`, one
+// JSON line each.
 
 import { readFileSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { createInterface } from "node:readline";
 import type { NetExecutor, SampleTask, SessionTask, TrainingSession } from "../../src/engine/executor.ts";
+import { createReferenceExecutor } from "../../src/engine/reference/reference-executor.ts";
+import { type LoadedTensorFlow, loadTensorFlow } from "../../src/engine/tensorflow/native-binding.ts";
+import { createTensorFlowExecutor } from "../../src/engine/tensorflow/tensorflow-executor.ts";
+import { createExecutor } from "../../src/engine/threads/create-executor.ts";
 import { measureSimdPeak } from "../rig/simd-peak.ts";
-import { type ExecutorName, openExecutor } from "./executors.ts";
 import { comparedSteps, type Question, type Timing, type Work } from "./protocol.ts";
 
-/** A work in the hands of an executor. */
+export type ExecutorName = "reference" | "simd" | "tensorflow" | "tfjs-wasm" | "tfjs-cpu";
+
+interface OpenedExecutor {
+  readonly executor: NetExecutor;
+  /** Library and version, as text. */
+  readonly about: string;
+}
+
+/** Rejects with the reason if the executor is not available. */
+async function openExecutor(name: ExecutorName): Promise<OpenedExecutor> {
+  switch (name) {
+    case "reference":
+      return { executor: createReferenceExecutor(), about: "plain loops in double precision" };
+    case "simd": {
+      const { executor, detail } = await createExecutor({ kind: "simd" });
+      return { executor, about: detail };
+    }
+    case "tensorflow": {
+      const loaded = await loadTensorFlow();
+      if (loaded.backend !== "native") throw new Error(loaded.reason);
+      return onTensorFlow(loaded);
+    }
+    case "tfjs-wasm": {
+      const loaded = await loadTensorFlow({ backend: "plain" });
+      // Registers itself with the TensorFlow.js that was just loaded.
+      createRequire(import.meta.url)("@tensorflow/tfjs-backend-wasm");
+      if (!(await loaded.tf.setBackend("wasm"))) throw new Error("TensorFlow.js has no backend wasm here");
+      return onTensorFlow(loaded);
+    }
+    case "tfjs-cpu":
+      return onTensorFlow(await loadTensorFlow({ backend: "plain" }));
+  }
+}
+
+function onTensorFlow(loaded: LoadedTensorFlow): OpenedExecutor {
+  const executor = createTensorFlowExecutor(loaded, { budgetBytes: 2 ** 30 });
+  return { executor, about: `${loaded.version}, backend ${loaded.tf.getBackend()}` };
+}
+
+/** A work prepared for an executor. */
 interface Runner {
-  /** Puts everything back to the start. */
+  /** Returns to the initial state. */
   begin(): void;
   /** The work of all models, once. */
   once(): void;
@@ -127,7 +170,7 @@ function runnerOf(models: number): Runner {
   return runner;
 }
 
-/** What has passed since it was called; `units` are told when asked. */
+/** Starts a clock; the returned function reads it. */
 function startClock(): (units: number) => Timing {
   const begin = performance.now();
   const beginCpu = process.cpuUsage();

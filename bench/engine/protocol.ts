@@ -1,9 +1,9 @@
-// What the bench asks of the contestants, and what they answer: one JSON line each way, the same for our executors
-// and for the rivals in other languages. Arrays travel in binary files, little-endian, float32 unless told.
+// Questions of the bench to its contestants, and their answers: one JSON line each, the same for our executors and for
+// rivals in other languages. Arrays are in binary files, little-endian, float32 unless stated.
 
 import type { NetPlan } from "../../src/models/forecastnet/plan.ts";
 
-/** One piece of work, the same for whoever does it. Every model has weights and data of its own. */
+/** One piece of work, the same for all contestants. Every model has its own weights and data. */
 export type Work = {
   readonly name: string;
   readonly plan: NetPlan;
@@ -29,14 +29,14 @@ export const comparedSteps = 3;
 
 export type Question =
   | { readonly do: "hello" }
-  /** Of ours only: the most that 128-bit arithmetic does on the core. */
+  /** Ours only: the highest rate of 128-bit arithmetic on the core. */
   | { readonly do: "peak" }
   /** Replaces the work loaded before. */
   | ({ readonly do: "load" } & Work)
   /**
    * Writes float64 results of the first models to a file: for a forecast [model][mean, deviation][step][path], for
-   * training the loss before each of the first steps [model][step]. Step s of training takes the s-th block of
-   * `batch` rows, round and round. Answers how long that took.
+   * training the loss before each of the first steps [model][step]. Step s of training uses the s-th block of
+   * `batch` rows, cyclically. The answer is the time.
    */
   | {
       readonly do: "run";
@@ -46,8 +46,8 @@ export type Question =
       readonly file: string;
     }
   /**
-   * Does the work of the first models again and again until `minMs` have passed; training begins afresh. With
-   * `warmUp` once before the clock runs.
+   * Repeats the work of the first models until `minMs` have passed; training restarts. With `warmUp` it runs once
+   * before the clock starts.
    */
   | {
       readonly do: "time";
@@ -62,11 +62,11 @@ export interface Timing {
   /** Forecasts, or training steps, of single models. */
   readonly units: number;
   readonly ms: number;
-  /** Processor time of all threads of the process, user and system. */
+  /** CPU time of all threads of the process, user and system. */
   readonly cpuMs: number;
 }
 
-/** What the contestant runs on, in words. */
+/** Library and version of the contestant, as text. */
 export interface Greeting {
   readonly about: string;
 }

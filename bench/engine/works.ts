@@ -1,10 +1,10 @@
-// The work that is timed, with its numbers: weights, windows, noise and targets from fixed seeds, written to files
-// that every contestant reads.
+// The timed works and their data: weights, windows, noise and targets from fixed seeds, in files that all contestants
+// read.
 
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { CellSpec } from "../../src/models/forecastnet/cells/cell-kinds.ts";
+import type { CellSpec } from "../../src/models/forecastnet/cells.ts";
 import { initialWeights } from "../../src/models/forecastnet/initial-weights.ts";
 import { type NetPlan, planNet } from "../../src/models/forecastnet/plan.ts";
 import { pathNoise } from "../../src/models/forecastnet/sample-paths.ts";
@@ -31,7 +31,7 @@ export const densePlan: NetPlan = planNet(specOf("FN", horizon));
 export const convPlan: NetPlan = planNet(specOf("cFN", horizon, { cell: authorsConvCell }));
 export const paperConvPlan: NetPlan = planNet(specOf("cFN", horizon));
 
-/** A folder that goes with the process. */
+/** A temporary folder, deleted when the process exits. */
 export function openFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), "forecastnet-bench-"));
   process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
@@ -62,7 +62,7 @@ export function trainingWork(
 ): Work {
   const save = saver(folder, name);
   const rows = models * trainingRows;
-  // Windows and targets of a row are cut from one stretch.
+  // The window and the targets of a row are parts of one stretch of values.
   const stretch = plan.windowSize + horizon;
   const values = series(rows, stretch, 2);
   const cut = (from: number, to: number) => {
@@ -95,14 +95,14 @@ function saver(folder: string, work: string): (part: string, values: Float32Arra
   };
 }
 
-/** First weights of many models, each from a seed of its own. */
+/** Initial weights of many models, each from its own seed. */
 function manyWeights(plan: NetPlan, models: number): Float32Array {
   const all = new Float32Array(models * plan.weightCount);
   for (let m = 0; m < models; m++) all.set(initialWeights(plan, m + 1), m * plan.weightCount);
   return all;
 }
 
-/** Daily waves with noise, in [0, 1] as a scaler leaves them, one stretch after the other. */
+/** Daily waves with noise, scaled to about [0, 1], one stretch after the other. */
 function series(count: number, length: number, seed: number): Float32Array {
   const random = createRandom(seed);
   const values = new Float32Array(count * length);

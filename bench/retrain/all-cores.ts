@@ -1,8 +1,8 @@
 // Whether a core trains as much when all the others train, too: a trainer's threads, one a core, against one alone.
 
 import { availableParallelism } from "node:os";
-import { openTrainingThreads } from "../../src/retrain/training/training-threads.ts";
-import type { ModelTrainer, TrainingTask } from "../../src/retrain/training-task.ts";
+import type { ModelTrainer, TrainingTask } from "../../src/training/training-task.ts";
+import { openTrainingThreads } from "../../src/training/training-threads.ts";
 import { decimals, type Section, spread } from "../rig/report.ts";
 import { settingsFor, taskOf } from "./sensors.ts";
 import { inTurns, ratiosWithin, times } from "./turns.ts";

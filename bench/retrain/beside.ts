@@ -2,8 +2,8 @@
 // the worker has it, and beside one that does not stand back, in turns.
 
 import { monitorEventLoopDelay } from "node:perf_hooks";
-import { openTrainingThreads } from "../../src/retrain/training/training-threads.ts";
-import type { ModelTrainer } from "../../src/retrain/training-task.ts";
+import type { ModelTrainer } from "../../src/training/training-task.ts";
+import { openTrainingThreads } from "../../src/training/training-threads.ts";
 import { quantile, type Section } from "../rig/report.ts";
 import { besideSection, type Condition, type Facts } from "./beside-page.ts";
 import { trainWithoutPause } from "./constant-training.ts";

@@ -1,6 +1,6 @@
 // Trains one model after the other without a pause until told to stop: the training that forecasts meet at worst.
 
-import type { ModelTrainer, TrainingTask } from "../../src/retrain/training-task.ts";
+import type { ModelTrainer, TrainingTask } from "../../src/training/training-task.ts";
 
 export interface ConstantTraining {
   /** Resolves once nothing is trained any more; rejects when a training failed. */

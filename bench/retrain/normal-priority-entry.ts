@@ -3,13 +3,15 @@
 
 import { parentPort, workerData } from "node:worker_threads";
 import type { ExecutorSetup } from "../../src/engine/threads/protocol.ts";
-import { trainTask } from "../../src/retrain/training/train-task.ts";
-import { createTrainingEngine } from "../../src/retrain/training/training-engine.ts";
-import type { TrainingTask } from "../../src/retrain/training-task.ts";
+import { createFamilies } from "../../src/models/families.ts";
+import { trainTask } from "../../src/training/train-task.ts";
+import { createTrainingEngine } from "../../src/training/training-engine.ts";
+import type { TrainingTask } from "../../src/training/training-task.ts";
 
 const port = parentPort;
 if (port === null) throw new Error("this file is the entry of a thread, not of a process");
 const engine = await createTrainingEngine(workerData as ExecutorSetup);
+const families = createFamilies(engine);
 let stop = new AbortController();
 port.on("message", async (message: TrainingTask | "cancel") => {
   if (message === "cancel") {
@@ -17,5 +19,5 @@ port.on("message", async (message: TrainingTask | "cancel") => {
     return;
   }
   stop = new AbortController();
-  port.postMessage(await trainTask(engine, message, stop.signal));
+  port.postMessage(await trainTask(families, message, stop.signal));
 });

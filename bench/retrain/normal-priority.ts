@@ -3,7 +3,7 @@
 
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";
-import type { ModelTrainer, TrainingResult } from "../../src/retrain/training-task.ts";
+import type { ModelTrainer, TrainingResult } from "../../src/training/training-task.ts";
 
 export function openNormalPriorityThread(): ModelTrainer {
   const entry = new URL("./normal-priority-entry.js", import.meta.url);

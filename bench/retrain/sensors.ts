@@ -1,12 +1,13 @@
 // What the bench trains on: series with a season, a slow swing and noise, as long as a worker keeps them by default, and
 // tasks as a worker makes them.
 
-import { resolveRetrainRules } from "../../src/retrain/rules.ts";
-import type { Effort, TrainingTask } from "../../src/retrain/training-task.ts";
+import { resolveRetrainRules } from "../../src/lifecycle/rules.ts";
+import type { Effort } from "../../src/models/family.ts";
 import { loadConfig } from "../../src/runtime/config/load.ts";
 import type { AppConfig } from "../../src/runtime/config/schema.ts";
 import { seriesRules } from "../../src/runtime/config/series-rules.ts";
 import { createRandom } from "../../src/runtime/random.ts";
+import type { TrainingTask } from "../../src/training/training-task.ts";
 
 /** The defaults, but for the horizon; season and history follow from it. */
 export function settingsFor(horizon: number): AppConfig {
@@ -16,13 +17,15 @@ export function settingsFor(horizon: number): AppConfig {
 export function taskOf(config: AppConfig, effort: Effort, number: number): TrainingTask {
   const seriesId = `sensor-${number}`;
   const series = seriesRules(config.series)(seriesId);
-  const { horizon, season, form, history } = series;
+  const { family, horizon, season, form, history } = series;
   return {
     id: `${seriesId}/${effort}`,
     modelKey: seriesId,
     reason: "age",
     plan: {
-      ...{ horizon, season, form, effort, members: config.retrain.members, recentFromMs: null },
+      ...{ family, horizon, season, form, effort },
+      members: config.retrain.members,
+      recentFromMs: null,
       holdBack: resolveRetrainRules(config.retrain, series).tailSteps,
     },
     histories: [

@@ -1,10 +1,10 @@
 // A worker's engine with a fleet of trained models, asked in batches as a lane asks it. What it answers must not depend
 // on what goes on beside it.
 
-import type { Engine, ForecastTask } from "../../src/engine/engine.ts";
 import { openThreadedEngine } from "../../src/engine/threads/threaded-engine.ts";
-import { inputLengthOf } from "../../src/models/forecastnet/model.ts";
-import { decodeModel, encodeModel } from "../../src/models/forecastnet/model-bytes.ts";
+import { createFamilies, type Families } from "../../src/models/families.ts";
+import type { ForecastOptions, ForecastTask } from "../../src/models/family.ts";
+import type { Engine } from "../../src/models/forecastnet/engine.ts";
 import { loadConfig } from "../../src/runtime/config/load.ts";
 import type { ServedModel } from "./training-rate.ts";
 
@@ -12,24 +12,28 @@ export const batchSize = 16;
 
 export class Serving {
   readonly #engine: Engine;
+  readonly #families: Families;
   readonly #batches: readonly (readonly ForecastTask[])[];
-  readonly #options: Parameters<Engine["forecast"]>[1];
+  readonly #options: ForecastOptions;
 
-  private constructor(engine: Engine, batches: readonly (readonly ForecastTask[])[]) {
+  private constructor(engine: Engine, families: Families, batches: readonly (readonly ForecastTask[])[]) {
     const config = loadConfig({ argv: [], env: {} });
     this.#engine = engine;
+    this.#families = families;
     this.#batches = batches;
-    this.#options = { paths: config.engine.paths, levels: config.output.levels, keepPaths: false };
+    this.#options = { paths: config.engine.paths, levels: config.output.levels };
   }
 
   /** With the threads that the worker has by default. */
   static async open(models: readonly ServedModel[], batches: number): Promise<Serving> {
     const engine = await openThreadedEngine({ setup: { kind: "simd" }, threads: 0 });
+    const families = createFamilies(engine);
     const tasks = Array.from({ length: batches * batchSize }, (_, i) =>
-      taskOf(models[i % models.length], `series-${i}`),
+      taskOf(families, models[i % models.length], `series-${i}`),
     );
     return new Serving(
       engine,
+      families,
       Array.from({ length: batches }, (_, b) => tasks.slice(b * batchSize, (b + 1) * batchSize)),
     );
   }
@@ -43,9 +47,9 @@ export class Serving {
   }
 
   /** One batch; the batches take turns. */
-  async forecast(time: number): Promise<Float64Array[]> {
+  async forecast(time: number): Promise<ArrayLike<number>[]> {
     const batch = this.#batches[time % this.#batches.length];
-    const answers = await this.#engine.forecast(batch, this.#options);
+    const answers = await this.#families.forecast(batch, this.#options);
     return answers.map((answer) => {
       if (answer instanceof Error) throw answer;
       return answer.mean;
@@ -55,7 +59,7 @@ export class Serving {
   async forecastAll(): Promise<Float64Array> {
     const means: number[] = [];
     for (let time = 0; time < this.#batches.length; time++) {
-      for (const mean of await this.forecast(time)) means.push(...mean);
+      for (const mean of await this.forecast(time)) means.push(...Array.from(mean));
     }
     return Float64Array.from(means);
   }
@@ -66,7 +70,15 @@ export class Serving {
 }
 
 /** Decoded from its bytes, so that every series has weights of its own, as in a worker. */
-function taskOf({ trained, history }: ServedModel, key: string): ForecastTask {
-  const model = decodeModel(encodeModel({ ...trained.model, key }), "the bench");
-  return { model, window: history.values.slice(-inputLengthOf(model) * history.channels) };
+function taskOf(families: Families, { trained, history }: ServedModel, key: string): ForecastTask {
+  const family = families.of(trained.model);
+  const model = family.decode(family.encode({ ...trained.model, key }, "float32"), "the bench");
+  const { horizon, inputSteps } = family.shapeOf(model);
+  const input = {
+    values: history.values.slice(-inputSteps * history.channels),
+    channels: history.channels,
+    settings: { horizon, season: horizon },
+    seasonalErrors: null,
+  };
+  return { model, input };
 }

@@ -1,13 +1,15 @@
 // How many models a core trains in a minute, by effort and size of the series. Every model must pass the gate before
 // its time counts: fast training of models that nobody would serve is worth nothing.
 
-import type { Engine } from "../../src/engine/engine.ts";
+import type { History } from "../../src/domain.ts";
 import { openThreadedEngine } from "../../src/engine/threads/threaded-engine.ts";
-import { passGate } from "../../src/retrain/gate/gate.ts";
-import { resolveRetrainRules } from "../../src/retrain/rules.ts";
-import { openTrainingThreads } from "../../src/retrain/training/training-threads.ts";
-import type { Effort, History, ModelTrainer, TrainedModel } from "../../src/retrain/training-task.ts";
+import { passGate } from "../../src/gate/gate.ts";
+import { resolveRetrainRules } from "../../src/lifecycle/rules.ts";
+import { createFamilies, type Families } from "../../src/models/families.ts";
+import type { Effort, TrainedModel } from "../../src/models/family.ts";
 import { seriesRules } from "../../src/runtime/config/series-rules.ts";
+import type { ModelTrainer } from "../../src/training/training-task.ts";
+import { openTrainingThreads } from "../../src/training/training-threads.ts";
 import { decimals, type Section, spread } from "../rig/report.ts";
 import { settingsFor, taskOf } from "./sensors.ts";
 
@@ -49,18 +51,19 @@ const kinds: readonly Kind[] = [
 
 export async function measureTraining(isQuick: boolean): Promise<TrainingReport> {
   const wanted = kinds.filter(({ effort }) => !isQuick || effort === "quick");
-  const judge = await openThreadedEngine({ setup: { kind: "simd" }, threads: 1 });
+  const engine = await openThreadedEngine({ setup: { kind: "simd" }, threads: 1 });
+  const families = createFamilies(engine);
   const trainer = await openTrainingThreads({ setup: { kind: "simd" }, threads: 1 });
   // For the compilers: a worker trains many in its life, and the first is the slowest.
   for (const horizon of [6, 6, defaultHorizon]) {
-    await trainOne(trainer, judge, { horizon, effort: "quick", models: 1 }, 99);
+    await trainOne(trainer, families, { horizon, effort: "quick", models: 1 }, 99);
   }
   const rows: string[][] = [];
   let models: readonly ServedModel[] = [];
   for (const kind of wanted) {
     const trainings: Training[] = [];
     for (let number = 0; number < kind.models; number++) {
-      const training = await trainOne(trainer, judge, kind, number);
+      const training = await trainOne(trainer, families, kind, number);
       if (training !== null) trainings.push(training);
     }
     rows.push(rowOf(kind, trainings));
@@ -68,14 +71,14 @@ export async function measureTraining(isQuick: boolean): Promise<TrainingReport>
     process.stderr.write(`trained: τ ${kind.horizon}, ${kind.effort}\n`);
   }
   await trainer.close();
-  await judge.close();
+  await engine.close();
   return { section: sectionOf(rows), models };
 }
 
 /** Null when the gate refused the model. */
 async function trainOne(
   trainer: ModelTrainer,
-  judge: Engine,
+  families: Families,
   { horizon, effort }: Kind,
   number: number,
 ): Promise<Training | null> {
@@ -90,7 +93,14 @@ async function trainOne(
   const [history] = task.histories;
   const { challengers } = result;
   const rules = resolveRetrainRules(config.retrain, seriesRules(config.series)(task.modelKey));
-  const verdict = await passGate(judge, { challengers, champion: null, histories: [history], rules });
+  const baseline = families.baselineFor(task.modelKey, { ...rules, channels: 1 });
+  const verdict = await passGate(families, {
+    challengers,
+    champion: null,
+    baseline,
+    histories: [history],
+    rules,
+  });
   if (verdict.outcome !== "promoted") {
     process.stderr.write(`${task.id}: refused, ${verdict.reason}\n`);
     return null;

@@ -1,7 +1,7 @@
 // A trainer behind a turnstile: while it is shut, trainings wait outside. Lets one worker be measured with and without
 // training, by turns, while everything else about it stays as it is.
 
-import type { ModelTrainer, TrainingResult, TrainingTask } from "../../src/retrain/training-task.ts";
+import type { ModelTrainer, TrainingResult, TrainingTask } from "../../src/training/training-task.ts";
 
 export class Turnstile implements ModelTrainer {
   readonly #trainer: ModelTrainer;

@@ -4,25 +4,26 @@
 import { openThreadedEngine } from "../../src/engine/threads/threaded-engine.ts";
 import { avroCodec } from "../../src/log/codec/avro.ts";
 import { decodeForecast } from "../../src/log/codec/forecast-codec.ts";
-import { createMemoryLog, type MemoryLog } from "../../src/log/memory-log.ts";
-import { checkTopics } from "../../src/log/topic-check.ts";
-import { toModelRecord } from "../../src/retrain/requests/model-record.ts";
-import { openTrainingThreads } from "../../src/retrain/training/training-threads.ts";
-import type { TrainedModel, TrainingTask } from "../../src/retrain/training-task.ts";
+import { modelRecordCodec, toModelRecord } from "../../src/log/codec/model-record.ts";
+import { storedFamilies } from "../../src/models/families.ts";
+import type { TrainedModel } from "../../src/models/family.ts";
+import { EmbeddedWorkers } from "../../src/replay/embedded-workers.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { loadConfig } from "../../src/runtime/config/load.ts";
 import type { AppConfig } from "../../src/runtime/config/schema.ts";
 import { seriesRules } from "../../src/runtime/config/series-rules.ts";
 import { silentLogger } from "../../src/runtime/logging.ts";
 import { createMetrics } from "../../src/runtime/metrics.ts";
-import { Worker } from "../../src/worker.ts";
+import { checkWorkerTopics } from "../../src/service/pipeline-parts.ts";
+import type { Worker } from "../../src/service/worker.ts";
+import type { TrainingTask } from "../../src/training/training-task.ts";
+import { openTrainingThreads } from "../../src/training/training-threads.ts";
 import { Fleet, interval, matureState, seriesIdOf, timeOf, valueAt } from "../rig/fleet.ts";
 import { settingsFor, taskOf } from "./sensors.ts";
 import { Turnstile } from "./turnstile.ts";
 
 export const partitions = 4;
 const input = "sensors";
-const recordCodec = avroCodec("ModelRecord");
 const eventCodec = avroCodec("ModelEvent");
 /** One of these comes of every model that was trained. */
 const verdicts: ReadonlySet<string> = new Set(["PROMOTED", "REFUSED", "RETIRED"]);
@@ -41,7 +42,7 @@ const flags = [
 
 export class WholeWorker {
   readonly turnstile: Turnstile;
-  readonly #log: MemoryLog;
+  readonly #workers: EmbeddedWorkers;
   readonly #fleet: Fleet;
   readonly #worker: Worker;
   readonly #topics: AppConfig["topics"];
@@ -50,13 +51,12 @@ export class WholeWorker {
   readonly #waitingBySeries = new Map<string, (() => void)[]>();
   #judged = 0;
 
-  private constructor(log: MemoryLog, fleet: Fleet, turnstile: Turnstile, config: AppConfig) {
-    this.#log = log;
+  private constructor(workers: EmbeddedWorkers, fleet: Fleet, turnstile: Turnstile, config: AppConfig) {
+    this.#workers = workers;
     this.#fleet = fleet;
     this.turnstile = turnstile;
-    this.#worker = new Worker({
-      ...{ config, clock: systemClock, logger: silentLogger, metrics: createMetrics("bench") },
-      openLog: async () => log,
+    this.#worker = workers.start({
+      ...{ config, logger: silentLogger, metrics: createMetrics("bench") },
       openEngine: () => openThreadedEngine({ setup: { kind: "simd" }, threads: config.engine.threads }),
       openTrainer: async () => turnstile,
     });
@@ -66,13 +66,16 @@ export class WholeWorker {
   }
 
   static async open(series: number): Promise<WholeWorker> {
-    const log = createMemoryLog({ retainRecords: 20_000 });
+    const workers = new EmbeddedWorkers({
+      ...{ clock: systemClock, random: Math.random, retainRecords: 20_000 },
+      topics: [{ topic: input, partitions, compacted: false }],
+    });
+    const { log } = workers;
     const config = loadConfig({ argv: flags, env: {} });
     const trainer = await openTrainingThreads({ setup: { kind: "simd" }, threads: config.retrain.threads });
     const settings = seriesRules(config.series)("");
     const fleet = new Fleet(series, partitions, settings.history);
-    await log.createTopics([{ topic: input, partitions, compacted: false }]);
-    await checkTopics(log, { ...config.topics, inputs: [input] }, true);
+    await checkWorkerTopics(log, config, true);
     await log.append([...matureState(fleet, config.topics.state, settings.history, settings)]);
     const [result] = await trainer.train([taskOfFleet(settings.history)], new AbortController().signal);
     if (result.outcome !== "trained")
@@ -81,7 +84,7 @@ export class WholeWorker {
     for (let number = 0; number < series; number++) {
       await log.append([recordOf(trained, number, config.topics.models)]);
     }
-    return new WholeWorker(log, fleet, new Turnstile(trainer), config);
+    return new WholeWorker(workers, fleet, new Turnstile(trainer), config);
   }
 
   /** The next observation of so many series; resolves once their forecasts are committed. */
@@ -95,7 +98,7 @@ export class WholeWorker {
           this.#waitingBySeries.set(seriesId, waiting);
         }),
     );
-    await this.#log.append(points.map(({ record }) => record));
+    await this.#workers.log.append(points.map(({ record }) => record));
     // A worker that cannot go on answers no more, and must not be waited for.
     await Promise.race([Promise.all(committed), this.#worker.done]);
   }
@@ -104,7 +107,7 @@ export class WholeWorker {
   async verify(): Promise<void> {
     await this.observe(this.#fleet.series);
     const served = new Set<string>();
-    for await (const { records } of this.#log.read(this.#topics.forecasts, this.#following.signal)) {
+    for await (const { records } of this.#workers.log.read(this.#topics.forecasts, this.#following.signal)) {
       for (const { value } of records) {
         const { seriesId, tier } = decodeForecast(value as Buffer);
         if (tier !== "MODEL" || served.has(seriesId))
@@ -128,20 +131,19 @@ export class WholeWorker {
 
   async close(): Promise<void> {
     this.#following.abort();
-    this.#worker.stop("measured");
-    await this.#worker.done;
+    await this.#workers.close("measured");
   }
 
   async #followForecasts(): Promise<void> {
     const { signal } = this.#following;
-    for await (const { records } of this.#log.follow(this.#topics.forecasts, "earliest", signal)) {
+    for await (const { records } of this.#workers.log.follow(this.#topics.forecasts, "earliest", signal)) {
       for (const { key } of records) this.#waitingBySeries.get(String(key))?.shift()?.();
     }
   }
 
   async #followEvents(): Promise<void> {
     const { signal } = this.#following;
-    for await (const { records } of this.#log.follow(this.#topics.events, "earliest", signal)) {
+    for await (const { records } of this.#workers.log.follow(this.#topics.events, "earliest", signal)) {
       for (const { value } of records) {
         if (verdicts.has(eventCodec.decode(value as Buffer).kind)) this.#judged++;
       }
@@ -159,6 +161,12 @@ function taskOfFleet(steps: number): TrainingTask {
 function recordOf(trained: TrainedModel, number: number, topic: string) {
   const key = seriesIdOf(number);
   const model = { ...trained.model, key };
-  const record = toModelRecord({ ...trained, model }, { requestId: null, trainedAtMs: systemClock.nowMs() });
-  return { topic, partition: number % partitions, key: Buffer.from(key), value: recordCodec.encode(record) };
+  const facts = { requestId: null, trainedAtMs: systemClock.nowMs() };
+  const record = toModelRecord({ ...trained, model }, facts, storedFamilies);
+  return {
+    topic,
+    partition: number % partitions,
+    key: Buffer.from(key),
+    value: modelRecordCodec.encode(record),
+  };
 }
