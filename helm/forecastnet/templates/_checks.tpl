@@ -22,6 +22,8 @@ wrong with a value alone is for values.schema.json.
   (list "kafkaCa" "kafka.ssl.caFile" (dig "kafka" "ssl" "caFile" "" $config))
   (list "kafkaClient" "kafka.ssl.certFile" (dig "kafka" "ssl" "certFile" "" $config))
   (list "kafkaClient" "kafka.ssl.keyFile" (dig "kafka" "ssl" "keyFile" "" $config))
+  (list "kafkaOauth" "kafka.sasl.oauth.clientSecretFile" (dig "kafka" "sasl" "oauth" "clientSecretFile" "" $config))
+  (list "registryCa" "registry.caFile" (dig "registry" "caFile" "" $config))
   (list "registry" "registry.passwordFile" (dig "registry" "passwordFile" "" $config))
   (list "httpToken" "worker.tokenFile" (dig "worker" "tokenFile" "" $config))
 }}
@@ -30,13 +32,7 @@ wrong with a value alone is for values.schema.json.
 {{- $problems = append $problems (printf "config.%s is given and secrets.%s.existingSecret, which sets it, too: remove one" (index . 1) (first .)) }}
 {{- end }}
 {{- end }}
-{{- $mechanism := dig "kafka" "sasl" "mechanism" "none" $config }}
-{{- if and $secrets.kafkaSasl.existingSecret (eq $mechanism "none") }}
-{{- $problems = append $problems "secrets.kafkaSasl is given but config.kafka.sasl.mechanism is not: set it to plain, scram-sha-256 or scram-sha-512" }}
-{{- end }}
-{{- if and (ne $mechanism "none") (not $secrets.kafkaSasl.existingSecret) (not (dig "kafka" "sasl" "passwordFile" "" $config)) }}
-{{- $problems = append $problems (printf "config.kafka.sasl.mechanism is %s but there is no password: name its Secret in secrets.kafkaSasl.existingSecret" $mechanism) }}
-{{- end }}
+{{- $problems = concat $problems (include "forecastnet.check.login" . | fromJsonArray) }}
 {{- range $name, $username := dict "kafkaSasl" (dig "kafka" "sasl" "username" "" $config) "registry" (dig "registry" "username" "" $config) }}
 {{- $secret := get $secrets $name }}
 {{- $key := ternary "kafka.sasl.username" "registry.username" (eq $name "kafkaSasl") }}
@@ -51,8 +47,53 @@ wrong with a value alone is for values.schema.json.
 {{- $problems = append $problems (printf "secrets.%s is given but config.kafka.ssl.enabled is false: remove one" .) }}
 {{- end }}
 {{- end }}
+{{- if and $secrets.registryCa.existingSecret (not (hasPrefix "https:" (dig "registry" "url" "" $config))) }}
+{{- $problems = append $problems "secrets.registryCa is given but config.registry.url is not https" }}
+{{- end }}
 {{- if and $secrets.registry.existingSecret (not (dig "registry" "url" "" $config)) }}
 {{- $problems = append $problems "secrets.registry is given but config.registry.url is not" }}
+{{- end }}
+{{- toJson $problems }}
+{{- end }}
+
+{{/* What the mechanism of the login needs, and what it would ignore. */}}
+{{- define "forecastnet.check.login" -}}
+{{- $problems := list }}
+{{- $sasl := dig "kafka" "sasl" dict .Values.config }}
+{{- $secrets := .Values.secrets }}
+{{- $mechanism := dig "mechanism" "none" $sasl }}
+{{- $hasPassword := has $mechanism (list "plain" "scram-sha-256" "scram-sha-512") }}
+{{- if and $secrets.kafkaSasl.existingSecret (not $hasPassword) }}
+{{- $problems = append $problems "secrets.kafkaSasl is given but config.kafka.sasl.mechanism is not: set it to plain, scram-sha-256 or scram-sha-512" }}
+{{- end }}
+{{- if and $hasPassword (not $secrets.kafkaSasl.existingSecret) (not (dig "passwordFile" "" $sasl)) }}
+{{- $problems = append $problems (printf "config.kafka.sasl.mechanism is %s but there is no password: name its Secret in secrets.kafkaSasl.existingSecret" $mechanism) }}
+{{- end }}
+{{- $isOauth := eq $mechanism "oauthbearer" }}
+{{- $tokenUrl := dig "oauth" "tokenUrl" "" $sasl }}
+{{- $clientId := dig "oauth" "clientId" "" $sasl }}
+{{- range $name, $isGiven := dict "kafkaOauth" $secrets.kafkaOauth.existingSecret "kafkaToken" $secrets.kafkaToken.audience }}
+{{- if and $isGiven (not $isOauth) }}
+{{- $problems = append $problems (printf "secrets.%s is given but config.kafka.sasl.mechanism is %s: set it to oauthbearer" $name $mechanism) }}
+{{- end }}
+{{- end }}
+{{- if $isOauth }}
+{{- if and $secrets.kafkaToken.audience (or $tokenUrl (dig "oauth" "tokenFile" "" $sasl)) }}
+{{- $problems = append $problems "secrets.kafkaToken is given and config.kafka.sasl.oauth names another source of tokens, too: remove one" }}
+{{- else if not (or $secrets.kafkaToken.audience $tokenUrl (dig "oauth" "tokenFile" "" $sasl)) }}
+{{- $problems = append $problems "config.kafka.sasl.mechanism is oauthbearer but there is no source of tokens: set config.kafka.sasl.oauth.tokenUrl or secrets.kafkaToken.audience" }}
+{{- end }}
+{{- if and $tokenUrl (not $secrets.kafkaOauth.existingSecret) (not (dig "oauth" "clientSecretFile" "" $sasl)) }}
+{{- $problems = append $problems "config.kafka.sasl.oauth.tokenUrl is given but there is no client secret: name its Secret in secrets.kafkaOauth.existingSecret" }}
+{{- end }}
+{{- if and $secrets.kafkaOauth.existingSecret (not $tokenUrl) }}
+{{- $problems = append $problems "secrets.kafkaOauth is given but config.kafka.sasl.oauth.tokenUrl is not" }}
+{{- end }}
+{{- if and $clientId $secrets.kafkaOauth.clientIdKey }}
+{{- $problems = append $problems "config.kafka.sasl.oauth.clientId is given and secrets.kafkaOauth.clientIdKey, too: remove one" }}
+{{- else if and $secrets.kafkaOauth.existingSecret (not $clientId) (not $secrets.kafkaOauth.clientIdKey) }}
+{{- $problems = append $problems "secrets.kafkaOauth has a client secret but no client: set config.kafka.sasl.oauth.clientId or secrets.kafkaOauth.clientIdKey" }}
+{{- end }}
 {{- end }}
 {{- toJson $problems }}
 {{- end }}
@@ -112,6 +153,10 @@ wrong with a value alone is for values.schema.json.
 {{- if and (eq $scaling.kind "keda") (not $scaling.keda.authenticationRef) }}
 {{- $kafka := $.Values.config.kafka }}
 {{- $secrets := $.Values.secrets }}
+{{- $mechanism := dig "sasl" "mechanism" "none" $kafka }}
+{{- if has $mechanism (list "oauthbearer" "aws-msk-iam") }}
+{{- $problems = append $problems (printf "KEDA cannot log in by %s with what the chart knows: name your own TriggerAuthentication in %s.autoscaling.keda.authenticationRef, and what it needs beside it in keda.metadata" $mechanism $component) }}
+{{- end }}
 {{- if or (dig "sasl" "passwordFile" "" $kafka) (dig "ssl" "caFile" "" $kafka) (dig "ssl" "certFile" "" $kafka) (and $secrets.kafkaSasl.existingSecret (not $secrets.kafkaSasl.usernameKey)) }}
 {{- $problems = append $problems (printf "KEDA reaches the brokers with what lies in Secrets only, the user included: give secrets.kafkaSasl.usernameKey and no paths of files, or your own TriggerAuthentication in %s.autoscaling.keda.authenticationRef" $component) }}
 {{- end }}

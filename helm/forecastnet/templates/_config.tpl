@@ -24,6 +24,17 @@ following `trainer.enabled`.
 {{- $sasl := dict "passwordFile" (printf "%s/kafka-sasl/password" $folder) }}
 {{- $config = mergeOverwrite $config (dict "kafka" (dict "sasl" $sasl)) }}
 {{- end }}
+{{- if .kafkaOauth.existingSecret }}
+{{- $oauth := dict "clientSecretFile" (printf "%s/kafka-oauth/client-secret" $folder) }}
+{{- if .kafkaOauth.caKey }}
+{{- $oauth = set $oauth "caFile" (printf "%s/kafka-oauth/ca.crt" $folder) }}
+{{- end }}
+{{- $config = mergeOverwrite $config (dict "kafka" (dict "sasl" (dict "oauth" $oauth))) }}
+{{- end }}
+{{- if .kafkaToken.audience }}
+{{- $oauth := dict "tokenFile" (printf "%s/kafka-token/token" $folder) }}
+{{- $config = mergeOverwrite $config (dict "kafka" (dict "sasl" (dict "oauth" $oauth))) }}
+{{- end }}
 {{- if .kafkaCa.existingSecret }}
 {{- $ssl := dict "enabled" true "caFile" (printf "%s/kafka-ca/ca.crt" $folder) }}
 {{- $config = mergeOverwrite $config (dict "kafka" (dict "ssl" $ssl)) }}
@@ -34,6 +45,9 @@ following `trainer.enabled`.
 {{- end }}
 {{- if .registry.existingSecret }}
 {{- $config = mergeOverwrite $config (dict "registry" (dict "passwordFile" (printf "%s/registry/password" $folder))) }}
+{{- end }}
+{{- if .registryCa.existingSecret }}
+{{- $config = mergeOverwrite $config (dict "registry" (dict "caFile" (printf "%s/registry-ca/ca.crt" $folder))) }}
 {{- end }}
 {{- if .httpToken.existingSecret }}
 {{- $config = mergeOverwrite $config (dict "worker" (dict "tokenFile" (printf "%s/http-token/token" $folder))) }}
@@ -56,6 +70,22 @@ process does not start without a file that its configuration names, and says whi
     items:
       - { key: {{ .kafkaSasl.key | quote }}, path: secrets/kafka-sasl/password }
 {{- end }}
+{{- if .kafkaOauth.existingSecret }}
+- secret:
+    name: {{ .kafkaOauth.existingSecret }}
+    optional: true
+    items:
+      - { key: {{ .kafkaOauth.key | quote }}, path: secrets/kafka-oauth/client-secret }
+      {{- with .kafkaOauth.caKey }}
+      - { key: {{ . | quote }}, path: secrets/kafka-oauth/ca.crt }
+      {{- end }}
+{{- end }}
+{{- if .kafkaToken.audience }}
+- serviceAccountToken:
+    audience: {{ .kafkaToken.audience | quote }}
+    expirationSeconds: {{ .kafkaToken.expirationSeconds }}
+    path: secrets/kafka-token/token
+{{- end }}
 {{- if .kafkaCa.existingSecret }}
 - secret:
     name: {{ .kafkaCa.existingSecret }}
@@ -77,6 +107,13 @@ process does not start without a file that its configuration names, and says whi
     optional: true
     items:
       - { key: {{ .registry.key | quote }}, path: secrets/registry/password }
+{{- end }}
+{{- if .registryCa.existingSecret }}
+- secret:
+    name: {{ .registryCa.existingSecret }}
+    optional: true
+    items:
+      - { key: {{ .registryCa.key | quote }}, path: secrets/registry-ca/ca.crt }
 {{- end }}
 {{- if .httpToken.existingSecret }}
 - secret:

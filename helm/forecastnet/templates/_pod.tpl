@@ -71,6 +71,12 @@ component, extra }.
 {{- $own = append $own (dict "name" $variable "valueFrom" (dict "secretKeyRef" $ref)) }}
 {{- end }}
 {{- end }}
+{{- with .root.Values.secrets.kafkaOauth }}
+{{- if and .existingSecret .clientIdKey }}
+{{- $ref := dict "name" .existingSecret "key" .clientIdKey "optional" true }}
+{{- $own = append $own (dict "name" "FORECASTNET_KAFKA_SASL_OAUTH_CLIENT_ID" "valueFrom" (dict "secretKeyRef" $ref)) }}
+{{- end }}
+{{- end }}
 {{- range $variable, $value := include "forecastnet.pod.engine" . | fromYaml }}
 {{- $own = append $own (dict "name" $variable "value" (toString $value)) }}
 {{- end }}

@@ -82,7 +82,7 @@ spec:
   "version" "2.1.0"
 }}
 {{- if ne $sasl "none" }}
-{{- $mechanisms := dict "plain" "plaintext" "scram-sha-256" "scram_sha256" "scram-sha-512" "scram_sha512" }}
+{{- $mechanisms := dict "plain" "plaintext" "scram-sha-256" "scram_sha256" "scram-sha-512" "scram_sha512" "oauthbearer" "oauthbearer" "aws-msk-iam" "aws_msk_iam" }}
 {{- $_ := set $metadata "sasl" (get $mechanisms $sasl) }}
 {{- end }}
 {{- if include "forecastnet.usesTls" .role.root }}
