@@ -1,6 +1,6 @@
-// Builds the WebAssembly kernel of the simd engine: the last part of `npm run build`. Compiled, this file lies in
-// OUT/scripts/ and puts the kernel beside the code that loads it, OUT/src/engine/simd/kernel.wasm. What was built from
-// the same sources is taken from the cache.
+// Builds the WebAssembly kernel of the simd engine; the last part of `npm run build`. Compiled, this file is in
+// OUT/scripts/ and writes the kernel to OUT/src/engine/simd/kernel.wasm, next to the code that loads it. A kernel built
+// from the same sources is taken from the cache.
 
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -27,7 +27,7 @@ const cached = join(root, ".cache/kernel", `${hash.digest("hex").slice(0, 16)}.w
 
 if (!existsSync(cached)) {
   mkdirSync(dirname(cached), { recursive: true });
-  // Two builds may run at once: each writes a file of its own and renames it.
+  // Builds may run concurrently: each writes its own file and renames it.
   const fresh = `${cached}.${process.pid}`;
   const args = [join(compiler, "bin/asc.js"), "src/engine/simd/kernel/main.ts", ...options, "-o", fresh];
   const { status } = spawnSync(process.execPath, args, { cwd: root, stdio: "inherit" });

@@ -1,4 +1,5 @@
-// Writes docs/configuration.md from the schema. No side effects: the caller compares or saves.
+// Generates docs/configuration.md from the schema. Pure: the caller compares or writes.
+
 import { exitCodes } from "../src/cli/command.ts";
 import { inputTopicDefaults, inputTopicDocs, inputTopicFormats } from "../src/runtime/config/schema.ts";
 import { environmentName, settings } from "../src/runtime/config/settings.ts";
@@ -7,11 +8,11 @@ const introduction = `# Configuration
 
 <!-- Generated from src/runtime/config/schema.ts. Change that file and run \`npm run generate\`. -->
 
-The worker needs no configuration to run against a broker on this machine. Everything else is set by the keys below.
+A worker needs no configuration for a broker on the same machine. The keys below change everything else.
 
 ## Sources
 
-A value is taken from the last of these that gives it:
+A later source overrides an earlier one:
 
 1. the default
 2. a file, YAML or JSON by its extension: \`--config PATH\`, or \`FORECASTNET_CONFIG\`
@@ -30,26 +31,25 @@ series:
 FORECASTNET_SERIES_SEASON=24 forecastnet config print --config forecastnet.yaml --worker.port=8080
 \`\`\`
 
-In variables and flags a list is comma-separated; a list of objects is written as JSON or YAML:
+In variables and flags, a list is comma-separated, and a list of objects is JSON or YAML:
 \`--topics.inputs='[{topic: sensors, format: json}]'\`.
 
-A key, variable or flag that does not exist is an error, as is a value that does not fit; all of them are reported
-at once. Variables that Kubernetes adds for a service named \`forecastnet\` are ignored, except where one has the
-name of a setting (a service \`forecastnet-worker\` makes \`FORECASTNET_WORKER_PORT\`): set
-\`enableServiceLinks: false\` in the pod.
+An unknown key, variable or flag is an error, as is an invalid value. All errors are reported at once. Variables that
+Kubernetes adds for a service named \`forecastnet\` are ignored, unless one has the name of a setting: a service
+\`forecastnet-worker\` creates \`FORECASTNET_WORKER_PORT\`. Set \`enableServiceLinks: false\` in the pod to avoid that.
 
 ## Secrets
 
-A key ending in \`File\` names a file. It is read at start and again for every new connection or request, and
-trimmed; its contents are never printed or logged. There is no key for a secret itself.
+A key that ends in \`File\` names a file. The worker reads the file at the start and again for every new connection or
+request, and trims its contents. It never prints or logs them. No key holds a secret itself.
 `;
 
 const overrides = `
 ### Overrides
 
-\`series.overrides\` gives other settings to series whose id matches a pattern, in which \`*\` stands for any run of
-characters and \`?\` for one. Every override that matches applies, in the order of the list, so a later one wins.
-What an override does not mention keeps the value it had.
+\`series.overrides\` changes the settings of series whose id matches a pattern, in which \`*\` stands for any characters
+and \`?\` for one. Every matching override applies, in the order of the list, so a later one wins. Settings that an
+override does not mention keep their values.
 
 \`\`\`yaml
 series:
@@ -59,9 +59,9 @@ series:
     - { match: "*-test", every: 12, gapPolicy: none } # meter-7-test gets both
 \`\`\`
 
-The worker refuses to start when \`history\` is less than four horizons or two seasons, or \`gapMax\` not less than
-\`history\`, be it in the defaults or in one override on top of them. Where several overrides meet on one series and
-do not go together, its history grows to what they need.
+The worker does not start if \`history\` is less than four horizons or two seasons, or if \`gapMax\` is not less than
+\`history\`, in the defaults or in any override on top of them. If several overrides of one series contradict each other,
+its history grows as needed.
 `;
 
 const checking = `## Checking
@@ -71,17 +71,17 @@ forecastnet config check --config forecastnet.yaml
 forecastnet config print --config forecastnet.yaml
 \`\`\`
 
-\`check\` names every problem with its key, the value given, where it came from and what is allowed. \`print\` shows the
-configuration in effect as YAML, with the source of each value.
+\`check\` reports every problem with its key, the given value, its source and what is allowed. \`print\` prints the
+effective configuration as YAML, with the source of each value. Secrets appear as the paths of their files.
 
 | exit code | meaning |
 | --- | --- |
 | ${exitCodes.ok} | the configuration is valid |
-| ${exitCodes.invalid} | it is not; the problems are on standard error |
-| ${exitCodes.usage} | the command itself was misspelt |
+| ${exitCodes.invalid} | the configuration is not valid; the problems are on standard error |
+| ${exitCodes.usage} | the command line is wrong |
 `;
 
-/** Path relative to the root of the project → content. */
+/** Contents by path from the repository's root. */
 export function generateConfigDocs(): Map<string, string> {
   const groups = new Set([...settings.keys()].map(groupOf));
   const sections = [...groups].map((group) => `## ${group}\n\n${settingsTable(group)}${detailsOf(group)}`);
@@ -94,7 +94,7 @@ function groupOf(key: string): string {
 
 function detailsOf(group: string): string {
   if (group === "topics") {
-    return `\nEach of \`topics.inputs\` has these fields:\n\n${inputTopicTable()}`;
+    return `\nEach item of \`topics.inputs\` has these fields:\n\n${inputTopicTable()}`;
   }
   return group === "series" ? overrides : "";
 }

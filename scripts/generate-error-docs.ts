@@ -1,4 +1,4 @@
-// Writes docs/errors.md from the table of error codes. No side effects.
+// Generates docs/errors.md from the table of error codes. Pure.
 
 import { errorTable } from "../src/runtime/errors.ts";
 
@@ -6,10 +6,10 @@ const introduction = `# Errors
 
 <!-- Generated from src/runtime/errors.ts. Change that file and run \`npm run generate\`. -->
 
-Every error of the worker carries one of these codes in its log line (\`code\`). An error that passes is retried with
-growing pauses and shows in \`/readyz\`; any other ends the worker, with exit code 3 (1 for the configuration).
+Every error of the worker has one of these codes in its log line (\`code\`). A retryable error is retried with growing
+pauses and appears in \`/readyz\`. Any other error ends the worker with exit code 3, or 1 for the configuration.
 
-| code | passes by itself | what to do |
+| code | retryable | what to do |
 | --- | --- | --- |
 `;
 

@@ -1,32 +1,29 @@
-// Writes docs/messages.md from the Avro schemas: every message on the wire, field by field. No side effects.
+// Generates docs/messages.md from the Avro schemas: every message on the wire, field by field. Pure.
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { AvroDefinition, AvroField, AvroSchema } from "../src/log/codec/avro-schema.ts";
 
 const onTheWire = [
-  ["Observation", "What sensors write to an input topic with `format: avro`. Keyed by series id."],
-  ["Forecast", "What subscribers read from the forecast topic. Keyed by series id."],
-  [
-    "DeadLetter",
-    "What the headers of a dead letter say. Key, value and headers of the refused record are kept.",
-  ],
-  ["StateBlock", "Internal: the state topic. Keyed by series id and block."],
+  ["Observation", "Sensors write it to an input topic with `format: avro`. Keyed by series id."],
+  ["Forecast", "Subscribers read it from the forecast topic. Keyed by series id."],
+  ["DeadLetter", "The headers of a dead letter. Key, value and headers of the refused record are preserved."],
+  ["StateBlock", "Internal, on the state topic. Keyed by series id and block."],
 ] as const;
 
 const introduction = `# Messages
 
 <!-- Generated from schemas/*.avsc. Change those and run \`npm run generate\`. -->
 
-Avro messages that the worker writes use Avro's single-object encoding: the two bytes \`C3 01\`, the eight-byte
-fingerprint (CRC-64-AVRO, little-endian) of the schema, then the body. A reader that knows the schema may skip the
-first ten bytes. With \`output.format: confluent\` a forecast starts with the registry's five bytes instead, and with
-\`json\` it is a JSON object with the same field names and ISO 8601 times.
+The worker writes Avro messages in Avro's single-object encoding: the two bytes \`C3 01\`, the eight-byte fingerprint
+(CRC-64-AVRO, little-endian) of the schema, then the body. A reader that knows the schema may skip the first ten bytes.
+With \`output.format: confluent\` a forecast starts with the five bytes of the registry instead. With \`json\` it is a JSON
+object with the same field names and ISO 8601 times.
 
-Observations are read as a bare Avro body or as a single object (\`avro\`), with the registry's five bytes and any
-record schema (\`confluent\`), or as JSON (\`json\`); for the last two the fields are found by configured paths.
+The worker reads observations as a bare Avro body or as a single object (\`avro\`), with the five bytes of the registry and
+any record schema (\`confluent\`), or as JSON (\`json\`). In the last two formats, configured paths locate the fields.
 
-Schemas evolve compatibly; every version that was ever released is kept under \`schemas/history/\`, and stays readable.
+Schemas evolve compatibly. Every released version is stored under \`schemas/history/\` and stays readable.
 `;
 
 export function generateMessageDocs(root: string): Map<string, string> {
@@ -37,7 +34,7 @@ export function generateMessageDocs(root: string): Map<string, string> {
   return new Map([["docs/messages.md", [introduction, ...sections].join("\n")]]);
 }
 
-/** The record's own table, then one for each record inside it. */
+/** The table of the record, then one for each nested record. */
 function tablesOf(record: AvroDefinition): string {
   const inner: AvroDefinition[] = [];
   const rows = (record.fields ?? []).map((field) => rowOf(field, inner));

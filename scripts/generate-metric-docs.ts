@@ -1,4 +1,4 @@
-// docs/metrics.md from the table of metrics.
+// Generates docs/metrics.md from the table of metrics. Pure.
 
 import { type MetricSpec, metricTable } from "../src/runtime/metric-table.ts";
 
@@ -11,9 +11,9 @@ const head = `# Metrics
 
 <!-- Generated from src/runtime/metric-table.ts. Change that file and run \`npm run generate\`. -->
 
-What a worker or trainer exposes on \`/metrics\`, beside \`process_*\` and \`nodejs_*\` of its runtime. A label value that is
-listed is there from the start, at 0. \`series_id\` is bounded by \`metrics.worstSeries\` and by 100; no other label grows with the
-fleet. Which to look at first, and what to do then: [operations.md](operations.md#watching-it).
+A worker or trainer exposes these metrics on \`/metrics\`, together with \`process_*\` and \`nodejs_*\`. A listed label value
+exists from the start, at 0. The number of \`series_id\` values is bounded by \`metrics.worstSeries\` and by 100; no other
+label grows with the fleet. [operations.md](operations.md#watching-it) explains which metrics to watch and what to do.
 
 | metric | kind | labels | meaning |
 | --- | --- | --- | --- |

@@ -1,5 +1,5 @@
-// Writes the Grafana dashboards, and the copies of dashboards and Prometheus rules that the Helm chart ships: a chart may
-// only read files of its own. No side effects.
+// Generates the Grafana dashboards, and the copies of dashboards and Prometheus rules in the Helm chart: a chart can read
+// only its own files. Writes nothing.
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,12 +1,12 @@
-// `npm run generate`: writes every generated file and names those that changed.
+// `npm run generate`: writes every generated file and prints those that changed.
 
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { generatedFiles } from "./generated-files.ts";
 
-// Compiled, this file lies in dist/scripts/.
-const root = fileURLToPath(new URL("../../", import.meta.url));
+// Compiled, this file is in dist/scripts/.
+const root = fileURLToPath(new URL("../..", import.meta.url));
 const files = generatedFiles(root);
 const changed = [...files].filter(([path, content]) => {
   const file = join(root, path);

@@ -1,5 +1,4 @@
-// Every generated file of the repository and what it should contain. Pure: `generate.ts` writes them, a test
-// compares them.
+// Every generated file of the repository with its contents. `generate.ts` writes the files, a test compares them.
 
 import { generateAclDocs } from "./acls/generate-acl-docs.ts";
 import { generateStrimzi } from "./acls/generate-strimzi.ts";

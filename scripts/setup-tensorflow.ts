@@ -1,6 +1,6 @@
-// `npm run setup:tensorflow -- cpu|gpu`: fetches libtensorflow (for gpu with CUDA 12), compiles the binding of
-// TensorFlow.js against it, keeps the result outside node_modules, links it in and verifies it. A second run, or
-// one after `npm ci`, only links and verifies.
+// `npm run setup:tensorflow -- cpu|gpu`: downloads libtensorflow (for gpu with CUDA 12), compiles the binding of
+// TensorFlow.js against it, caches the result outside node_modules, links it into the package and verifies it. A second
+// run, or one after `npm ci`, only links and verifies.
 
 import { existsSync, rmSync } from "node:fs";
 import { mkdir, mkdtemp, rename } from "node:fs/promises";
@@ -33,7 +33,7 @@ async function run({ variant, cacheBase }: SetupOptions): Promise<void> {
   console.log(`${version} loads in ${loadMs} ms and multiplies correctly on the ${device.toUpperCase()}`);
   if (findNativeBinding().variant === "gpu" && device !== "gpu") {
     console.log(
-      "No GPU was found: it computes on the CPU here, and on the GPU where there is a driver for one.",
+      "No GPU was found: TensorFlow runs on the CPU here, and on a GPU where there is one with a driver.",
     );
   }
 }
@@ -49,16 +49,14 @@ async function setUp(recipe: Recipe, cacheBase: string): Promise<void> {
   console.log(`${placed === 0 ? "already linked" : `linked ${placed} files`} from ${cached}`);
 }
 
-/** The folder appears under its name only when it is whole. */
+/** The folder appears under its name only when it is complete. */
 async function fillCache(recipe: Recipe, packageFolder: string, cached: string): Promise<void> {
   await mkdir(dirname(cached), { recursive: true });
   const partial = await mkdtemp(`${cached}.partial-`);
   const removePartial = (): void => rmSync(partial, { recursive: true, force: true, maxRetries: 5 });
   const stop = (signal: NodeJS.Signals): void => {
     removePartial();
-    process.stderr.write(
-      `\nsetup:tensorflow was ended by ${signal}; nothing is left of ${basename(partial)}\n`,
-    );
+    process.stderr.write(`\nsetup:tensorflow was stopped by ${signal}; ${basename(partial)} is removed\n`);
     process.exit(1);
   };
   process.once("SIGINT", stop).once("SIGTERM", stop);
@@ -75,7 +73,7 @@ async function moveInto(partial: string, cached: string): Promise<void> {
   try {
     await rename(partial, cached);
   } catch (error) {
-    // Another run was quicker; its folder is as good.
+    // Another run was faster; its folder is the same.
     if (!existsSync(cached)) throw error;
   }
 }

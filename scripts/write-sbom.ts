@@ -1,9 +1,9 @@
-// `node write-sbom.js FILE`: writes the bill of materials (SPDX) of what is installed beside it: the npm packages as
-// `npm sbom` finds them in node_modules, and the libraries that the TensorFlow setup has put there. The same
-// installation and SOURCE_DATE_EPOCH give the same bytes.
+// `node write-sbom.js FILE`: writes the bill of materials (SPDX) of the installation: the npm packages that `npm sbom`
+// finds in node_modules, and the libraries that the TensorFlow setup has added. The same installation and
+// SOURCE_DATE_EPOCH give the same bytes.
 //
-// `npm sbom` refuses an installation without its development dependencies: an image deletes them from its
-// package.json first.
+// `npm sbom` refuses an installation that lacks its development dependencies, so an image removes them from package.json
+// first.
 
 import { execFileSync } from "node:child_process";
 import { writeFileSync } from "node:fs";

@@ -1,5 +1,5 @@
-// The rights that each program needs, as deploy/examples/acls.yaml states them, and what they come to under a
-// configuration: one entry per resource and operation, as a cluster knows them.
+// The rights that each program needs, from deploy/examples/acls.yaml, and the ACLs that follow from them for a
+// configuration: one per resource and operation.
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -8,11 +8,11 @@ import type { AppConfig } from "../../src/runtime/config/schema.ts";
 
 export type AclRole = "worker" | "trainer" | "topics" | "operator" | "sensor" | "probe" | "subscriber";
 export type AclResource = "topic" | "group" | "transactionalId";
-export type AclOperation = "Read" | "Write" | "Create" | "Describe" | "DescribeConfigs";
+export type AclOperation = "Read" | "Write" | "Create" | "Alter" | "Describe" | "DescribeConfigs";
 
 export interface AclRule {
   readonly resource: AclResource;
-  /** A key of the configuration. */
+  /** The configuration key that names the resource. */
   readonly of: string;
   readonly ending?: string;
   readonly pattern?: "prefixed";
@@ -42,7 +42,7 @@ export function readAclTable(root: string): AclTable {
   return parse(readFileSync(join(root, aclFile), "utf8")) as AclTable;
 }
 
-/** What the rule's resource is called; an input may be several topics. */
+/** The names of the rule's resources; there may be several input topics. */
 export function namesOf({ of, ending = "" }: AclRule, config: NamedBy): readonly string[] {
   const names: Readonly<Record<string, readonly string[]>> = {
     group: [config.group],
@@ -54,7 +54,7 @@ export function namesOf({ of, ending = "" }: AclRule, config: NamedBy): readonly
     ),
   };
   const found = names[of];
-  if (found === undefined) throw new Error(`${aclFile}: no key ${of} of the configuration names a resource`);
+  if (found === undefined) throw new Error(`${aclFile}: the configuration key ${of} names no resource`);
   return found.map((name) => name + ending);
 }
 
@@ -62,7 +62,9 @@ export function aclsOf({ rules }: AclRights, config: NamedBy): readonly Acl[] {
   return rules.flatMap((rule) =>
     namesOf(rule, config).flatMap((name) =>
       rule.operations.map((operation) => ({
-        ...{ resource: rule.resource, name, operation },
+        resource: rule.resource,
+        name,
+        operation,
         isPrefix: rule.pattern === "prefixed",
       })),
     ),

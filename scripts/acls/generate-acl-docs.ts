@@ -1,4 +1,4 @@
-// Writes docs/acls.md from deploy/examples/acls.yaml, with the names of the default configuration.
+// Generates docs/acls.md from deploy/examples/acls.yaml, with the names of the default configuration. Pure.
 
 import { loadConfig } from "../../src/runtime/config/load.ts";
 import { type AclRights, type AclRole, type AclRule, namesOf, readAclTable } from "./acl-rules.ts";
@@ -8,7 +8,7 @@ type Names = Parameters<typeof namesOf>[1];
 const resourceWords = { topic: "topic", group: "group", transactionalId: "transactional id" } as const;
 const resourceFlags = { topic: "topic", group: "group", transactionalId: "transactional-id" } as const;
 
-/** By path from the repository's root. */
+/** Contents by path from the repository's root. */
 export function generateAclDocs(root: string): Map<string, string> {
   const table = Object.entries(readAclTable(root)) as [AclRole, AclRights][];
   const names = loadConfig({ argv: [], env: {} });
@@ -16,18 +16,18 @@ export function generateAclDocs(root: string): Map<string, string> {
     "<!-- Generated from deploy/examples/acls.yaml; run `npm run generate`. -->",
     "# Rights on the Kafka cluster",
     "",
-    "On a cluster with ACLs every program needs the rights below and no others; cluster-wide rights are not among them. The names",
-    "are those of the default configuration: where yours differ, so do the rights. [`acls.yaml`](../deploy/examples/acls.yaml) has them",
-    "as data. [A test](../test/integrity/exact-acls.test.ts) runs the programs on a real broker with exactly these rights, and takes",
-    "some of them away: a program that lacks one names it (`NOT_AUTHORIZED`, [errors.md](errors.md)).",
+    "On a cluster with ACLs, each program needs the rights below and no others. None of them is cluster-wide. The names are those of",
+    "the default configuration; replace them by yours. [`acls.yaml`](../deploy/examples/acls.yaml) has the rights as data.",
+    "[A test](../test/integrity/exact-acls.test.ts) runs the programs on a real broker with exactly these rights, and removes some of",
+    "them: a program that lacks a right names it (`NOT_AUTHORIZED`, [errors.md](errors.md)).",
     "",
-    "`Read` and `Write` include `Describe`. A name that ends in `*` is a prefix. `DescribeConfigs` is for the settings that are checked at",
-    "the start (`cleanup.policy`, `max.message.bytes`).",
+    "`Read` and `Write` include `Describe`. A name that ends in `*` is a prefix. `DescribeConfigs` is needed for the topic settings that",
+    "are checked at the start (`cleanup.policy`, `max.message.bytes`, `min.insync.replicas`).",
     "",
     ...table.flatMap(([role, rights]) => section(role, rights, names)),
     "## Granting them",
     "",
-    "With the tool of Kafka, for a worker that logs in as `worker`:",
+    "With Kafka's own tool, for a worker that logs in as `worker`:",
     "",
     "```sh",
     ...table
@@ -35,13 +35,13 @@ export function generateAclDocs(root: string): Map<string, string> {
       .flatMap(([role, { rules }]) => commands(role, rules, names)),
     "```",
     "",
-    "On Strimzi the same are `KafkaUser` resources: [`users.yaml`](../deploy/examples/strimzi/users.yaml), generated from the same data.",
+    "On Strimzi, `KafkaUser` resources grant the same rights: [`users.yaml`](../deploy/examples/strimzi/users.yaml), generated from the same data.",
     "",
     "## Several fleets on one cluster",
     "",
     "Give each fleet a `group` and topic names that begin with its own name, such as `plant-1.forecastnet` and `plant-1.forecasts`. Its",
-    "user then needs three rules, all prefixed with `plant-1.`: `Read`, `Write` and `DescribeConfigs` on topics (`Create`, too, if it is to",
-    "create them), `Read` on groups, `Write` on transactional ids. One fleet can then neither read nor disturb another. Two fleets must",
+    "user then needs three rules, all with the prefix `plant-1.`: `Read`, `Write` and `DescribeConfigs` on topics (and `Create`, if it is",
+    "to create them), `Read` on groups, and `Write` on transactional ids. Then no fleet can read or disturb another. Two fleets must",
     "never share a group.",
     "",
   ];

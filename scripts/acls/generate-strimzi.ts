@@ -1,18 +1,19 @@
-// Writes the Strimzi resources of deploy/examples/strimzi: users with exactly the rights of acls.yaml, and the topics as
-// a worker would create them, with the names of the configuration beside them.
+// Generates the Strimzi resources in deploy/examples/strimzi: users with exactly the rights of acls.yaml, and the topics
+// as a worker would create them, with the names of the configuration in that folder. Pure.
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { stringify } from "yaml";
-import { ownTopics } from "../../src/log/own-topics.ts";
+import { ownTopics } from "../../src/log/topic-check.ts";
 import { loadConfig } from "../../src/runtime/config/load.ts";
 import type { AppConfig } from "../../src/runtime/config/schema.ts";
+import { largestRecords } from "../../src/service/pipeline-parts.ts";
 import { type AclRole, type AclRule, type AclTable, namesOf, readAclTable } from "./acl-rules.ts";
 
 const folder = "deploy/examples/strimzi";
 const apiVersion = "kafka.strimzi.io/v1beta2";
 const labels = { "strimzi.io/cluster": "my-cluster" };
-/** Of every topic: what the fleet can grow to. */
+/** The largest useful number of workers. */
 const partitions = 12;
 const replicas = 3;
 
@@ -24,7 +25,7 @@ const rolesByUser: Readonly<Record<string, readonly AclRole[]>> = {
   "forecastnet-subscriber": ["subscriber"],
 };
 
-/** By path from the repository's root. */
+/** Contents by path from the repository's root. */
 export function generateStrimzi(root: string): Map<string, string> {
   const config = exampleConfig(root);
   const table = readAclTable(root);
@@ -35,7 +36,7 @@ export function generateStrimzi(root: string): Map<string, string> {
   ]);
 }
 
-/** Secrets are mounted on the cluster; here their files need not exist. */
+/** The secret files exist only on the cluster. */
 function exampleConfig(root: string): AppConfig {
   const path = join(root, folder, "forecastnet.yaml");
   const readFile = (asked: string) => (asked === path ? readFileSync(path, "utf8") : "a secret");
@@ -50,7 +51,8 @@ function page(about: string, resources: readonly object[]): string {
 function userResource(name: string, roles: readonly AclRole[], table: AclTable, config: AppConfig): object {
   const rules = roles.flatMap((role) => table[role].rules);
   return {
-    ...{ apiVersion, kind: "KafkaUser" },
+    apiVersion,
+    kind: "KafkaUser",
     metadata: { name, labels },
     spec: {
       authentication: { type: "tls" },
@@ -59,7 +61,7 @@ function userResource(name: string, roles: readonly AclRole[], table: AclTable, 
   };
 }
 
-/** One entry per resource, whichever roles ask for it. */
+/** One entry per resource, with the operations of all roles. */
 function aclEntries(rules: readonly AclRule[], config: AppConfig): readonly object[] {
   const entryByPlace = new Map<string, { readonly resource: object; readonly operations: Set<string> }>();
   for (const rule of rules) {
@@ -78,14 +80,19 @@ function aclEntries(rules: readonly AclRule[], config: AppConfig): readonly obje
   }));
 }
 
-function topicResources({ topics }: AppConfig): readonly object[] {
+function topicResources(config: AppConfig): readonly object[] {
+  const { topics } = config;
   const inputs = topics.inputs.map(({ topic }) => ({ topic, compacted: false, settings: {} }));
-  return [...inputs, ...ownTopics(topics, partitions)].map(({ topic, compacted, settings }) => ({
-    ...{ apiVersion, kind: "KafkaTopic" },
-    metadata: { name: topic, labels },
-    spec: {
-      ...{ partitions, replicas },
-      config: { "cleanup.policy": compacted ? "compact" : "delete", ...settings },
-    },
-  }));
+  return [...inputs, ...ownTopics(topics, partitions, largestRecords(config))].map(
+    ({ topic, compacted, settings }) => ({
+      apiVersion,
+      kind: "KafkaTopic",
+      metadata: { name: topic, labels },
+      spec: {
+        partitions,
+        replicas,
+        config: { "cleanup.policy": compacted ? "compact" : "delete", ...settings },
+      },
+    }),
+  );
 }

@@ -1,6 +1,5 @@
-// Reads the chart's values.yaml with its comments, from which the schema and the table in the docs are made: every
-// value with its default, what its comment says it means, and what its comment narrows it to. Refuses a value that
-// nobody has described.
+// Reads the chart's values.yaml with its comments: every value with its default, its description and its schema. The
+// schema of the chart and the table in the docs are generated from that. Refuses a value without a description.
 
 import { isMap, isScalar, LineCounter, type Pair, parse, parseDocument, type YAMLMap } from "yaml";
 import { isPlainObject, type JsonSchema } from "../../src/runtime/config/formats.ts";
@@ -9,12 +8,12 @@ import { kubernetesShapes } from "./kubernetes-shapes.ts";
 export interface ChartValue {
   /** Names from the top down, the value's own last. */
   readonly path: readonly string[];
-  /** Null for a group of values, which needs none. */
+  /** Null for a group of values. */
   readonly doc: string | null;
-  /** From a `@schema` comment; narrows what the default tells of the type. */
+  /** From a `@schema` comment; narrows the type of the default. */
   readonly narrowing: JsonSchema;
   readonly fallback: unknown;
-  /** The values in a group; null where a value ends. */
+  /** The values of a group; null for a single value. */
   readonly children: readonly ChartValue[] | null;
 }
 
@@ -28,11 +27,11 @@ export function readChartValues(text: string): readonly ChartValue[] {
   const document = parseDocument(text, { lineCounter: counter });
   const [error] = document.errors;
   if (error !== undefined) throw error;
-  if (!isMap(document.contents)) throw new Error("the values are no group of keys");
+  if (!isMap(document.contents)) throw new Error("values.yaml is no group of keys");
   return readGroup(document.contents, [], { lines: text.split("\n"), counter });
 }
 
-/** The values of a tree that are no groups, in the order of the file. */
+/** All single values, in the order of the file. */
 export function* leavesOf(values: readonly ChartValue[]): Generator<ChartValue> {
   for (const value of values) {
     if (value.children === null) yield value;
@@ -45,7 +44,7 @@ function readGroup(map: YAMLMap, above: readonly string[], source: Source): read
 }
 
 function readPair({ key, value }: Pair, above: readonly string[], source: Source): ChartValue {
-  if (!isScalar(key) || key.range == null) throw new Error(`below ${above.join(".")} a key is no plain name`);
+  if (!isScalar(key) || key.range == null) throw new Error(`a key below ${above.join(".")} is no plain name`);
   const path = [...above, String(key.value)];
   const { line } = source.counter.linePos(key.range[0]);
   const { doc, narrowing } = readComment(commentAbove(source.lines, line - 1), path);
@@ -59,7 +58,7 @@ function readPair({ key, value }: Pair, above: readonly string[], source: Source
   return { path, doc, narrowing, fallback, children: null };
 }
 
-/** The unbroken run of comment lines that ends above a line, from the top down, without their signs. */
+/** The comment lines directly above a line, without their signs. */
 function commentAbove(lines: readonly string[], index: number): readonly string[] {
   let first = index;
   while (first > 0 && /^\s*#/.test(lines[first - 1])) first--;
@@ -77,6 +76,6 @@ function readComment(
       .trim() ?? null;
   const given: unknown = parse(after("@schema") ?? "{}");
   const narrowing = typeof given === "string" ? kubernetesShapes[given] : given;
-  if (!isPlainObject(narrowing)) throw new Error(`${path.join(".")}: @schema ${given} is none we know`);
+  if (!isPlainObject(narrowing)) throw new Error(`${path.join(".")}: @schema ${given} is unknown`);
   return { doc: after("--"), narrowing };
 }

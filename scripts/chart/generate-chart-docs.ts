@@ -1,5 +1,5 @@
-// Writes the table of values in docs/helm.md, between its two marks; the rest of the page is written by hand. No side
-// effects.
+// Generates the table of values in docs/helm.md, between its two marks. The rest of the page is written by hand. Writes
+// nothing.
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -33,7 +33,7 @@ function valuesTable(values: readonly ChartValue[]): string {
   return lines.map((cells) => `| ${cells.join(" | ")} |\n`).join("");
 }
 
-/** What is long is read in values.yaml. */
+/** Long defaults are not repeated. */
 function showDefault(fallback: unknown): string {
   const text = JSON.stringify(fallback);
   return text.length > 60 ? "see values.yaml" : `\`${text}\``;

@@ -1,5 +1,5 @@
-// Writes the chart's values.schema.json, by which Helm refuses what it does not know. What concerns Kubernetes comes
-// from values.yaml and its comments; what lies under `config` comes from the product's own schema. No side effects.
+// Generates the chart's values.schema.json, by which Helm refuses unknown values. The part for Kubernetes comes from
+// values.yaml and its comments; the part under `config` comes from the product's own schema. Writes nothing.
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -17,7 +17,7 @@ export function generateChartSchema(root: string): Map<string, string> {
     title: "Values of the forecastnet chart",
     $comment: "Generated from values.yaml and src/runtime/config/schema.ts by `npm run generate`.",
     ...groupSchema(values, {
-      // Helm hands it to every chart that is a part of another.
+      // Helm passes it to every subchart.
       global: { type: "object", description: "Values shared with other charts; not used by this one." },
     }),
   };
@@ -49,11 +49,11 @@ function typeOf(value: unknown): string {
   return Number.isInteger(value) ? "integer" : typeof value;
 }
 
-/** Keys that values.yaml has are those the chart reads itself: they may be changed, not taken away. */
+/** The chart itself reads the keys in values.yaml: they may be changed, but not removed. */
 function configSchema(value: ChartValue): JsonSchema {
   const readByChart = [...leavesOf([value])].map(({ path }) => path.slice(1).join("."));
   const unknown = readByChart.filter((key) => !settings.has(key));
-  if (unknown.length > 0) throw new Error(`values.yaml has no such setting to give: ${unknown.join(", ")}`);
+  if (unknown.length > 0) throw new Error(`values.yaml has unknown settings: ${unknown.join(", ")}`);
   return configGroup("", [...settings.keys()], new Set(readByChart));
 }
 

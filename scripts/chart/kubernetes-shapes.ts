@@ -1,5 +1,5 @@
-// The shapes of Kubernetes' own objects that values pass on, by the names that `@schema` comments in values.yaml use. One
-// level deep: enough to refuse a misspelt field there; below it the API server judges.
+// The shapes of Kubernetes objects that values pass on, by the names that `@schema` comments in values.yaml use. They are
+// one level deep, which is enough to refuse a misspelt field. The API server checks the rest.
 
 import type { JsonSchema } from "../../src/runtime/config/formats.ts";
 
@@ -16,7 +16,7 @@ function listOf(items: JsonSchema): JsonSchema {
   return { type: "array", items };
 }
 
-/** Too many fields to list; but without a name it is none. */
+/** Has too many fields to list, but must have a name. */
 const named: JsonSchema = { type: "object", required: ["name"] };
 
 export const kubernetesShapes: Readonly<Record<string, JsonSchema>> = {
@@ -36,8 +36,10 @@ export const kubernetesShapes: Readonly<Record<string, JsonSchema>> = {
   ]),
   behavior: fields("scaleUp", "scaleDown"),
   env: listOf({
-    ...{ type: "object", required: ["name"], additionalProperties: false },
-    // Text only: an unquoted number would pass here and be refused, in words hard to read, by the API server.
+    type: "object",
+    required: ["name"],
+    additionalProperties: false,
+    // Text only: the API server refuses an unquoted number with a message that is hard to understand.
     properties: { name: { type: "string" }, value: { type: "string" }, valueFrom: { type: "object" } },
   }),
   envFrom: listOf(fields("prefix", "configMapRef", "secretRef")),

@@ -1,18 +1,18 @@
-// The fleet at one look: is it there, does it keep up, how fresh are its forecasts.
+// The fleet dashboard: whether the workers run, whether they keep up, and how fresh their forecasts are.
 
 import type { DashboardFacts } from "./frame.ts";
-import { figure, graph, here, list } from "./panel.ts";
-import { quantiles } from "./quantiles.ts";
+import { figure, graph, here, list, quantiles } from "./panel.ts";
 
 export const fleet: DashboardFacts = {
   name: "fleet",
   title: "fleet",
-  description: "Whether the workers are there, keep up with their input, and how fresh their forecasts are.",
+  description:
+    "Whether the workers run, whether they keep up with their input, and how fresh their forecasts are.",
   rows: {
     "At a glance": [
       figure({
         title: "Processes ready",
-        description: "Workers and trainers that answer ready; normal is all of them.",
+        description: "Share of the workers and trainers that are ready. Normal: all of them.",
         unit: "percentunit",
         queries: { ready: `avg(forecastnet_ready{${here}})` },
         base: "red",
@@ -23,20 +23,20 @@ export const fleet: DashboardFacts = {
       }),
       figure({
         title: "Series",
-        description: "Series that the workers keep; it changes only as sensors come and go.",
+        description: "Series of all workers. The number changes only when sensors come and go.",
         unit: "short",
         queries: { series: `sum(forecastnet_series{${here}})` },
       }),
       figure({
         title: "Forecasts",
-        description:
-          "Forecasts per second over all series; about one per series and interval, none where nothing comes in.",
+        description: "Forecasts per second over all series. Normal: about one per series and interval.",
         unit: "ops",
         queries: { forecasts: `sum(rate(forecastnet_forecasts_total{${here}}[$__rate_interval]))` },
       }),
       figure({
         title: "Records waiting",
-        description: "Input that no worker has taken yet; near zero is normal, a peak after a restart too.",
+        description:
+          "Input records that no worker has taken yet. Normal: near zero, with a peak after a restart.",
         unit: "short",
         queries: {
           lag: `sum(forecastnet_lag_records{${here}} and on (job, instance) forecastnet_engine_info)`,
@@ -46,7 +46,7 @@ export const fleet: DashboardFacts = {
       figure({
         title: "Arrival to commit",
         description:
-          "Nine batches in ten are forecast and committed within this time of their arrival in Kafka; below a second is normal.",
+          "90 % of the batches are committed within this time of their arrival in Kafka. Normal: below a second.",
         unit: "s",
         queries: quantiles("forecastnet_arrival_to_commit_seconds", [0.9]),
         colours: [
@@ -56,7 +56,7 @@ export const fleet: DashboardFacts = {
       }),
       figure({
         title: "Dead letters",
-        description: "Records set aside in the last hour because they could not be used; none is normal.",
+        description: "Records of the last hour that could not be used. Normal: none.",
         unit: "short",
         queries: { "dead letters": `sum(increase(forecastnet_dead_letters_total{${here}}[1h]))` },
         colours: [[1, "orange"]],
@@ -66,7 +66,7 @@ export const fleet: DashboardFacts = {
       graph({
         title: "Observations by outcome",
         description:
-          "What became of observations per second; advanced is the usual one, too-late says that history is shorter than data is late.",
+          "Observations per second by outcome. Normal: mostly advanced. too-late means that data arrives later than the history is long.",
         unit: "ops",
         isStacked: true,
         queries: {
@@ -76,7 +76,7 @@ export const fleet: DashboardFacts = {
       graph({
         title: "Forecasts by tier and method",
         description:
-          "Forecasts per second by what made them; the cold tier serves series that have no model yet or that are best without.",
+          "Forecasts per second by tier and method. The cold tier serves series that have no model yet or do better without one.",
         unit: "ops",
         isStacked: true,
         queries: {
@@ -85,7 +85,8 @@ export const fleet: DashboardFacts = {
       }),
       graph({
         title: "Dead letters by reason",
-        description: "Records per second that could not be used; a jump of one reason is a broken producer.",
+        description:
+          "Records per second that could not be used. A jump of one reason points to a broken producer.",
         unit: "ops",
         isStacked: true,
         queries: {
@@ -94,7 +95,7 @@ export const fleet: DashboardFacts = {
       }),
       graph({
         title: "Records waiting by worker",
-        description: "Input not yet taken, by worker; it may jump, it should not grow.",
+        description: "Input records not taken yet, by worker. A jump is normal, steady growth is not.",
         unit: "short",
         queries: {
           "{{pod}} {{instance}}": `forecastnet_lag_records{${here}} and on (job, instance) forecastnet_engine_info`,
@@ -103,7 +104,7 @@ export const fleet: DashboardFacts = {
       graph({
         title: "Skipped origins",
         description:
-          "Steps per second that got no forecast of their own because the worker was far behind; none is normal.",
+          "Steps per second without a forecast of their own, because the worker was far behind. Normal: none.",
         unit: "ops",
         queries: {
           "{{pod}} {{instance}}": `sum by (pod, instance) (rate(forecastnet_skipped_origins_total{${here}}[$__rate_interval]))`,
@@ -112,7 +113,7 @@ export const fleet: DashboardFacts = {
       graph({
         title: "Series by worker",
         description:
-          "Series that each worker keeps; even shares are normal, a step is a partition that changed hands.",
+          "Series of each worker. Normal: even shares. A step is a partition that moved to another worker.",
         unit: "short",
         isStacked: true,
         queries: { "{{pod}} {{instance}}": `sum by (pod, instance) (forecastnet_series{${here}}) > 0` },
@@ -122,7 +123,7 @@ export const fleet: DashboardFacts = {
       graph({
         title: "Arrival to commit",
         description:
-          "From the arrival of a batch in Kafka to the commit of its forecasts; 60 seconds is the most it can show.",
+          "Time from the arrival of a batch in Kafka to the commit of its forecasts. The panel shows at most 60 seconds.",
         unit: "s",
         warnAt: 30,
         queries: quantiles("forecastnet_arrival_to_commit_seconds", [0.5, 0.9, 0.99]),
@@ -130,13 +131,13 @@ export const fleet: DashboardFacts = {
       graph({
         title: "Event to commit",
         description:
-          "From the time that an observation bears to the commit of its forecast; how late sensors report is part of it, and a replay shows as days.",
+          "Time from the event time of an observation to the commit of its forecast. It includes the delay of the sensors; a replay shows as days.",
         unit: "s",
         queries: quantiles("forecastnet_event_to_commit_seconds", [0.5, 0.9]),
       }),
       graph({
         title: "Ready",
-        description: "1 while a process answers ready; a short gap at a restart is normal.",
+        description: "1 while a process is ready. Normal: a short gap at a restart.",
         unit: "short",
         max: 1,
         queries: { "{{job}} {{pod}} {{instance}}": `forecastnet_ready{${here}}` },
@@ -145,20 +146,20 @@ export const fleet: DashboardFacts = {
     Processes: [
       graph({
         title: "Partitions owned",
-        description: "Partitions by process; even shares are normal, a process with none has nothing to do.",
+        description: "Partitions by process. Normal: even shares. A process without partitions is idle.",
         unit: "short",
         queries: { "{{job}} {{pod}} {{instance}}": `forecastnet_partitions_owned{${here}}` },
       }),
       list({
         title: "Versions",
-        description: "Which release runs where; one version is normal, except during an upgrade.",
+        description: "Releases that run. Normal: one, except during an upgrade.",
         unit: "short",
         queries: { version: `count by (job, version, node) (forecastnet_build_info{${here}})` },
       }),
       list({
         title: "Engines",
         description:
-          "What runs the models and on which device; a worker that should have a GPU and says cpu has lost it.",
+          "Engine and device of each worker. A worker that should have a GPU and shows cpu has lost it.",
         unit: "short",
         queries: { engine: `count by (job, pod, instance, name, device) (forecastnet_engine_info{${here}})` },
       }),

@@ -1,5 +1,5 @@
-// What all dashboards have in common: variables, links to one another, marks where models were promoted or rolled back,
-// and the order of rows and panels. Their uids never change, so that a new version takes the place of the old one.
+// The frame of every dashboard: variables, links to the others, annotations for promotions and rollbacks, and the order of
+// rows and panels. The uids never change, so that a new version replaces the old one.
 
 import {
   AnnotationQueryBuilder,
@@ -17,7 +17,7 @@ import {
 import { type AnyPanel, datasource, here } from "./panel.ts";
 
 export interface DashboardFacts {
-  /** Ends its uid and names its file. */
+  /** The end of its uid and the name of its file. */
   readonly name: string;
   readonly title: string;
   readonly description: string;
@@ -39,8 +39,8 @@ export function frame({ name, title, description, rows }: DashboardFacts): Dashb
     .tooltip(DashboardCursorSync.Crosshair)
     .link(links())
     .variables([dataSources(), choice("job", "", "Job"), choice("instance", 'job=~"$job"', "Process")])
-    .annotation(mark("promoted", "green"))
-    .annotation(mark("rolled-back", "orange"));
+    .annotation(annotation("promoted", "green"))
+    .annotation(annotation("rolled-back", "orange"));
   let id = 1;
   for (const [row, panels] of Object.entries(rows)) {
     dashboard.withRow(new RowBuilder(row).id(id++));
@@ -52,7 +52,7 @@ export function frame({ name, title, description, rows }: DashboardFacts): Dashb
   return withControlsInSight(dashboard.build());
 }
 
-/** The SDK would put links and marks into a menu. */
+/** The SDK would put links and annotations into a menu. */
 function withControlsInSight(dashboard: Dashboard): Dashboard {
   for (const each of [...(dashboard.links ?? []), ...(dashboard.annotations?.list ?? [])]) {
     delete each.placement;
@@ -72,7 +72,7 @@ function dataSources(): DatasourceVariableBuilder {
   return new DatasourceVariableBuilder("datasource").label("Data source").type("prometheus");
 }
 
-/** All that expose our metrics, unless some are chosen. */
+/** Selects all values by default. */
 function choice(label: string, filter: string, title: string): QueryVariableBuilder {
   const selector = filter === "" ? "" : `{${filter}}`;
   return new QueryVariableBuilder(label)
@@ -87,7 +87,7 @@ function choice(label: string, filter: string, title: string): QueryVariableBuil
     .current({ selected: true, text: "All", value: "$__all" });
 }
 
-function mark(kind: string, colour: string): AnnotationQueryBuilder {
+function annotation(kind: string, colour: string): AnnotationQueryBuilder {
   return new AnnotationQueryBuilder()
     .name(`models ${kind}`)
     .datasource(datasource)

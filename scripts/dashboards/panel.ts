@@ -1,5 +1,5 @@
-// The three kinds of panel that the dashboards are made of, each from a few facts: what it asks, in which unit, from where
-// on it is bad, and one sentence that says what is normal.
+// The three kinds of panel of the dashboards, and queries for quantiles. A panel states its query, its unit, from which
+// value on it is bad, and what is normal.
 
 import type { Builder } from "@grafana/grafana-foundation-sdk/cog";
 import * as common from "@grafana/grafana-foundation-sdk/common";
@@ -15,17 +15,17 @@ import { PanelBuilder as GraphBuilder } from "@grafana/grafana-foundation-sdk/ti
 
 export const datasource: common.DataSourceRef = { type: "prometheus", uid: "$datasource" };
 
-/** In the braces of every selector: what the variables of the dashboard choose. */
+/** Label matchers of every selector: the variables of the dashboard. */
 export const here = 'job=~"$job",instance=~"$instance"';
 
-/** Legend by query. */
+/** Queries by legend. */
 export type Queries = Readonly<Record<string, string>>;
 
 export interface PanelFacts {
   readonly title: string;
-  /** One sentence for an operator: what it shows, what is normal. */
+  /** For an operator: what the panel shows and what is normal. */
   readonly description: string;
-  /** Grafana's name of it. */
+  /** Grafana's name of the unit. */
   readonly unit: string;
   readonly queries: Queries;
   readonly max?: number;
@@ -33,18 +33,18 @@ export interface PanelFacts {
 
 export interface GraphFacts extends PanelFacts {
   readonly isStacked?: boolean;
-  /** A dashed line where it begins to be bad. */
+  /** Draws a dashed line at this value. */
   readonly warnAt?: number;
   readonly span?: number;
 }
 
 export interface FigureFacts extends PanelFacts {
-  /** Value and colour from there on; below the first it is green, or what `base` says. */
+  /** Values from which on a colour applies; below the first, `base` applies (green by default). */
   readonly colours?: readonly (readonly [value: number, colour: string])[];
   readonly base?: string;
 }
 
-/** A panel that has not got its number yet. */
+/** A panel without its id. */
 export type AnyPanel = Builder<Panel> & { id(id: number): unknown };
 
 export function graph(facts: GraphFacts): AnyPanel {
@@ -85,7 +85,7 @@ export function graph(facts: GraphFacts): AnyPanel {
   return panel;
 }
 
-/** One number of now, with its recent course behind it. */
+/** One present number, with its recent course in the background. */
 export function figure(facts: FigureFacts): AnyPanel {
   const { colours = [], base = "green" } = facts;
   const panel = new StatBuilder()
@@ -103,7 +103,7 @@ export function figure(facts: FigureFacts): AnyPanel {
   return panel;
 }
 
-/** What is the case now, a row for each label set. */
+/** A table of the present values, one row per label set. */
 export function list(facts: PanelFacts): AnyPanel {
   const panel = new TableBuilder()
     .title(facts.title)
@@ -132,4 +132,20 @@ function targets(queries: Queries): DataqueryBuilder[] {
 function thresholds(base: string, colours: NonNullable<FigureFacts["colours"]>): ThresholdsConfigBuilder {
   const steps = [{ value: null, color: base }, ...colours.map(([value, color]) => ({ value, color }))];
   return new ThresholdsConfigBuilder().mode(ThresholdsMode.Absolute).steps(steps);
+}
+
+/** Quantiles of a histogram over the recent past, by legend. */
+export function quantiles(metric: string, levels: readonly number[]): Queries {
+  return atLevels(levels, `sum by (le) (rate(${metric}_bucket{${here}}[$__rate_interval]))`);
+}
+
+/** Quantiles of a histogram over the present series, which has no rate. */
+export function overSeries(metric: string, levels: readonly number[]): Queries {
+  return atLevels(levels, `sum by (le) (${metric}_bucket{${here}})`);
+}
+
+function atLevels(levels: readonly number[], counts: string): Queries {
+  return Object.fromEntries(
+    levels.map((level) => [`p${100 * level}`, `histogram_quantile(${level}, ${counts})`]),
+  );
 }

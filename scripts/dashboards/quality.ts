@@ -1,28 +1,27 @@
-// How good the forecasts are: scores of all series as they stand, taken anew at every scrape. They are no
-// counters, so nothing here takes a rate of them.
+// The quality dashboard: rolling scores of all series at the time of the scrape. They are not counters, so no query takes
+// their rate.
 
 import type { DashboardFacts } from "./frame.ts";
-import { figure, graph, here, list } from "./panel.ts";
-import { overSeries } from "./quantiles.ts";
+import { figure, graph, here, list, overSeries } from "./panel.ts";
 
 const coverage = `sum by (stated) (forecastnet_series_coverage_sum{${here}}) / sum by (stated) (forecastnet_series_coverage_count{${here}})`;
 
 export const quality: DashboardFacts = {
   name: "quality",
   title: "forecasting quality",
-  description: "Rolling scores of all series: errors, intervals, and the series that do worst.",
+  description: "Rolling scores of all series: errors, coverage, and the worst series.",
   rows: {
     "At a glance": [
       figure({
         title: "Series with scores",
-        description: "Series that have been scored for a horizon at least; the others are too young.",
+        description: "Series with at least a horizon of scores; the others are too young.",
         unit: "short",
         queries: { series: `sum(forecastnet_series_mase_count{${here}})` },
       }),
       figure({
         title: "Median MASE",
         description:
-          "Half of the series do better than this; 1 is as good as repeating the last value one step ahead.",
+          "Half of the series have a lower rolling MASE. 1 is the error of repeating the last value one step ahead.",
         unit: "short",
         queries: overSeries("forecastnet_series_mase", [0.5]),
         colours: [
@@ -33,7 +32,7 @@ export const quality: DashboardFacts = {
       figure({
         title: "Better than 1",
         description:
-          "Share of the series with a MASE of 1 or less; long horizons and noisy series have fewer of them.",
+          "Share of the series with a rolling MASE of at most 1. It is lower for long horizons and noisy series.",
         unit: "percentunit",
         queries: {
           share: `sum(forecastnet_series_mase_bucket{${here},le="1"}) / sum(forecastnet_series_mase_count{${here}})`,
@@ -43,14 +42,14 @@ export const quality: DashboardFacts = {
       figure({
         title: "Coverage",
         description:
-          "What the intervals of each stated probability have held, on average over the series; near what they state is normal.",
+          "Rolling coverage of the intervals of each stated probability, averaged over the series. Normal: near the stated probability.",
         unit: "percentunit",
         queries: { "{{stated}}": coverage },
         base: "blue",
       }),
       figure({
         title: "Drifting",
-        description: "Share of the models that are stale; a few per cent are normal, they are learnt anew.",
+        description: "Share of the models that are stale. Normal: a few per cent; they are retrained.",
         unit: "percentunit",
         queries: {
           share: `sum(forecastnet_series_by_phase{${here},phase="drifting"}) / sum(forecastnet_series_by_phase{${here},phase=~"drifting|champion"})`,
@@ -62,8 +61,7 @@ export const quality: DashboardFacts = {
       }),
       figure({
         title: "Steps scored",
-        description:
-          "Steps of forecasts per second that an observation has scored; a forecast has as many as its horizon.",
+        description: "Forecast steps scored per second. A forecast has as many steps as its horizon.",
         unit: "ops",
         queries: { steps: `sum(rate(forecastnet_scored_steps_total{${here}}[$__rate_interval]))` },
       }),
@@ -72,21 +70,20 @@ export const quality: DashboardFacts = {
       graph({
         title: "MASE over the series",
         description:
-          "Rolling MASE of the fleet's series; a rise of p50 is a change in the data of most, of p99 in that of a few.",
+          "Rolling MASE over all series. A rise of p50 is a change in the data of most series, a rise of p99 in that of a few.",
         unit: "short",
         queries: overSeries("forecastnet_series_mase", [0.1, 0.5, 0.9, 0.99]),
       }),
       graph({
         title: "Scaled CRPS over the series",
         description:
-          "Rolling CRPS over the naive error: as MASE, but for the whole distribution; it rises alone when only the spread is wrong.",
+          "Rolling CRPS divided by the naive error: like MASE, but for the whole distribution. It rises alone when only the spread is wrong.",
         unit: "short",
         queries: overSeries("forecastnet_series_scaled_crps", [0.1, 0.5, 0.9, 0.99]),
       }),
       graph({
         title: "Series by MASE",
-        description:
-          "How many series lie up to each bound; bands that wander upwards are series getting worse.",
+        description: "Number of series up to each MASE. Falling lower bounds are series that get worse.",
         unit: "short",
         queries: { "up to {{le}}": `sum by (le) (forecastnet_series_mase_bucket{${here}})` },
       }),
@@ -95,15 +92,15 @@ export const quality: DashboardFacts = {
       graph({
         title: "Coverage by stated probability",
         description:
-          "What intervals have held, on average over the series; each line should run near the number in its name.",
+          "Rolling coverage, averaged over the series. Normal: each line is near the probability in its name.",
         unit: "percentunit",
         max: 1,
         queries: { "{{stated}}": coverage },
       }),
       graph({
-        title: "Coverage of the series that hold least",
+        title: "Coverage of the lowest series",
         description:
-          "One series in ten holds this much or less; far below the average there are a few series in trouble, not all.",
+          "10 % of the series have this coverage or less. A value far below the average means trouble with a few series, not with all.",
         unit: "percentunit",
         max: 1,
         queries: {
@@ -113,7 +110,7 @@ export const quality: DashboardFacts = {
       graph({
         title: "Forecasts by tier",
         description:
-          "Share of the forecasts made by each tier; a growing cold share where models are expected needs a look at retraining.",
+          "Share of the forecasts of each tier. If the cold share grows although models are expected, check the retraining.",
         unit: "percentunit",
         isStacked: true,
         max: 1,
@@ -126,13 +123,13 @@ export const quality: DashboardFacts = {
       list({
         title: "Worst series",
         description:
-          "The series with the highest rolling MASE, a few of each worker; some series are always the worst, new names matter.",
+          "Series with the highest rolling MASE, a few per worker. Some series are always the worst; new names matter.",
         unit: "short",
         queries: { mase: `topk(20, max by (series_id) (forecastnet_worst_series_mase{${here}}))` },
       }),
       graph({
-        title: "Series chosen by name",
-        description: "Rolling MASE of the series that the configuration names; empty where it names none.",
+        title: "Configured series",
+        description: "Rolling MASE of the series that metrics.series names; empty if it names none.",
         unit: "short",
         span: 16,
         queries: { "{{series_id}}": `max by (series_id) (forecastnet_named_series_mase{${here}})` },

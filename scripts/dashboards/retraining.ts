@@ -1,8 +1,7 @@
-// How models are looked after: what drifts, what is trained, what the gate decides, and what goes wrong on the way.
+// The retraining dashboard: stale models, trainings, decisions and failures.
 
 import type { DashboardFacts } from "./frame.ts";
-import { figure, graph, here } from "./panel.ts";
-import { quantiles } from "./quantiles.ts";
+import { figure, graph, here, quantiles } from "./panel.ts";
 
 const decided = (kinds: string, over: string) =>
   `sum(increase(forecastnet_model_decisions_total{${here},kind=~"${kinds}"}[${over}]))`;
@@ -10,18 +9,18 @@ const decided = (kinds: string, over: string) =>
 export const retraining: DashboardFacts = {
   name: "retraining",
   title: "retraining",
-  description: "Which models are stale, what is trained, what the gate decides, and what fails.",
+  description: "Stale models, trainings, decisions of the gate, and failures.",
   rows: {
     "At a glance": [
       figure({
         title: "Models serving",
-        description: "Series that are forecast by a model of their own or of their cohort.",
+        description: "Models that serve series, their own or that of their cohort.",
         unit: "short",
         queries: { models: `sum(forecastnet_models{${here}})` },
       }),
       figure({
-        title: "Promoted in a day",
-        description: "Models that took over within 24 hours; many after a start, a few in ordinary life.",
+        title: "Promoted in 24 hours",
+        description: "Models promoted within 24 hours. Normal: many after a first start, a few later.",
         unit: "short",
         queries: { promoted: decided("promoted", "1d") },
         base: "blue",
@@ -29,30 +28,29 @@ export const retraining: DashboardFacts = {
       figure({
         title: "Challengers that won",
         description:
-          "Share of the trained challengers of a day that the gate let through; low when models are already good.",
+          "Share of the challengers of 24 hours that the gate promoted. It is low when models are already good.",
         unit: "percentunit",
         queries: { share: `${decided("promoted", "1d")} / ${decided("promoted|refused|retired", "1d")}` },
         base: "blue",
       }),
       figure({
-        title: "Rolled back in a day",
+        title: "Rolled back in 24 hours",
         description:
-          "Promoted models that did worse than what they had replaced; none is normal, a few among many promotions too.",
+          "Promoted models that did worse than their predecessors. Normal: none, or a few among many promotions.",
         unit: "short",
         queries: { "rolled back": decided("rolled-back", "1d") },
         colours: [[1, "orange"]],
       }),
       figure({
-        title: "Trainings failed in a day",
-        description: "Trainings that ended without a model; none is normal.",
+        title: "Trainings failed in 24 hours",
+        description: "Trainings that ended without a model. Normal: none.",
         unit: "short",
         queries: { failed: `sum(increase(forecastnet_trainings_total{${here},outcome="failed"}[1d]))` },
         colours: [[1, "orange"]],
       }),
       figure({
         title: "Retraining itself failed",
-        description:
-          "Times in a day that looking after models went wrong; none is normal, the log has the reason.",
+        description: "Failures of retraining itself within 24 hours. Normal: none. The log has the reason.",
         unit: "short",
         queries: { failures: `sum(increase(forecastnet_retraining_failures_total{${here}}[1d]))` },
         colours: [[1, "red"]],
@@ -62,15 +60,15 @@ export const retraining: DashboardFacts = {
       graph({
         title: "Series by phase",
         description:
-          "Where series stand: cold without a model, training, champion with one, drifting with a stale one.",
+          "Series by phase: cold without a model, training, champion with a model, drifting with a stale model.",
         unit: "short",
         isStacked: true,
         queries: { "{{phase}}": `sum by (phase) (forecastnet_series_by_phase{${here}})` },
       }),
       graph({
-        title: "Models that drift",
+        title: "Stale models",
         description:
-          "Share of the models that are stale; above a quarter the data has changed for many, or trainings do not keep up.",
+          "Share of the models that are stale. Above a quarter, the data of many series has changed or trainings do not keep up.",
         unit: "percentunit",
         warnAt: 0.25,
         queries: {
@@ -78,9 +76,9 @@ export const retraining: DashboardFacts = {
         },
       }),
       graph({
-        title: "Decisions in an hour",
+        title: "Decisions per hour",
         description:
-          "What was decided about models; many refused means that the gate finds nothing better than what serves.",
+          "Decisions about models by kind. Many refused: the gate finds nothing better than the serving models.",
         unit: "short",
         isStacked: true,
         queries: {
@@ -90,43 +88,44 @@ export const retraining: DashboardFacts = {
     ],
     Trainings: [
       graph({
-        title: "Trainings in an hour",
-        description: "Trainings that ended, by outcome; cancelled ones belong to a stop or a rebalance.",
+        title: "Trainings per hour",
+        description: "Finished trainings by outcome. Cancelled ones come from a stop or a rebalance.",
         unit: "short",
         isStacked: true,
         queries: { "{{outcome}}": `sum by (outcome) (increase(forecastnet_trainings_total{${here}}[1h]))` },
       }),
       graph({
-        title: "Duration",
-        description: "From the start of a training to its end; seconds to minutes, by history and effort.",
+        title: "Duration of trainings",
+        description:
+          "Time from the start of a training to its end. Normal: seconds to minutes, depending on history and effort.",
         unit: "s",
         queries: quantiles("forecastnet_training_duration_seconds", [0.5, 0.9]),
       }),
       graph({
-        title: "Queue",
+        title: "Training queue",
         description:
-          "Trainings under way and waiting, of workers and trainers; waiting should come back to zero between two turns.",
+          "Running and waiting trainings of workers and trainers. Normal: waiting returns to zero between two scheduled evaluations.",
         unit: "short",
         queries: {
-          "{{job}} under way": `sum by (job) (forecastnet_trainings_in_flight{${here}})`,
+          "{{job}} running": `sum by (job) (forecastnet_trainings_in_flight{${here}})`,
           "{{job}} waiting": `sum by (job) (forecastnet_trainings_waiting{${here}})`,
           "{{job}} nets waiting for a thread": `sum by (job) (forecastnet_engine_waiting_fits{${here}})`,
         },
       }),
       graph({
-        title: "Looked at and wished for",
+        title: "Evaluated and needed",
         description:
-          "Series looked at on schedule in an hour, and trainings found to be needed; wishes far above trainings mean that the budget is too small.",
+          "Series evaluated on schedule per hour, and trainings found necessary. If these are far above the trainings, the training budget is too small.",
         unit: "short",
         queries: {
-          "looked at": `sum(increase(forecastnet_series_evaluated_total{${here}}[1h]))`,
-          wishes: `sum(increase(forecastnet_training_wishes_total{${here}}[1h]))`,
+          "series evaluated": `sum(increase(forecastnet_series_evaluated_total{${here}}[1h]))`,
+          "trainings needed": `sum(increase(forecastnet_training_wishes_total{${here}}[1h]))`,
         },
       }),
       graph({
         title: "Models that cannot serve",
         description:
-          "Model records refused, and windows whose model failed, in an hour; none is normal, those series are forecast cold.",
+          "Refused model records and windows whose model failed, per hour. Normal: none. The cold tier forecasts these series.",
         unit: "short",
         queries: {
           "refused: {{reason}}": `sum by (reason) (increase(forecastnet_models_refused_total{${here}}[1h])) > 0`,
@@ -135,8 +134,8 @@ export const retraining: DashboardFacts = {
         },
       }),
       graph({
-        title: "Failures",
-        description: "Times in an hour that retraining itself went wrong, by worker; none is normal.",
+        title: "Failures of retraining",
+        description: "Failures of retraining itself per hour, by worker. Normal: none.",
         unit: "short",
         warnAt: 3,
         queries: {

@@ -1,5 +1,5 @@
-// What `npm sbom` leaves to be done: names no moment and no random number, and adds the wheels whose libraries
-// lie inside an npm package. Pure.
+// Completes the output of `npm sbom`: makes it reproducible, without time or random number, and adds the wheels whose
+// libraries are inside an npm package. Pure.
 
 import { createHash } from "node:crypto";
 import type { Wheel } from "../tensorflow/recipe.ts";
@@ -14,7 +14,7 @@ interface SpdxPackage {
   readonly checksums?: readonly object[];
 }
 
-/** The part of an SPDX 2.3 document that is read or changed here. */
+/** The part of an SPDX 2.3 document that this file uses. */
 export interface SpdxDocument {
   readonly name: string;
   readonly documentNamespace: string;
@@ -36,7 +36,7 @@ export function completeSbom(
     relatedSpdxElement: idOf(wheel),
     relationshipType: "CONTAINS",
   }));
-  // A name of its own for every content, as SPDX asks for, without a random number.
+  // SPDX requires a unique name per content; a digest is unique without a random number.
   const digest = createHash("sha256").update(JSON.stringify(packages)).digest("hex").slice(0, 32);
   const slug = document.name.replace("@", "-");
   return {
@@ -66,7 +66,7 @@ function idOf({ name, version }: Wheel): string {
   return `SPDXRef-Package-pypi-${name}-${version}`;
 }
 
-/** SPDX 2.3 knows no fractions of a second. */
+/** SPDX 2.3 allows no fractions of a second. */
 function secondsOf(timeMs: number): string {
   return new Date(timeMs).toISOString().replace(/\.\d+Z$/, "Z");
 }

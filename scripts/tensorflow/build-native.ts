@@ -1,5 +1,5 @@
-// Makes the folder that the cache keeps: libraries out of the wheels, the binding compiled against them, and a
-// manifest, laid out as they will lie in the npm package. Needs the network, Python with pip, and g++.
+// Builds the cached folder: libraries from the wheels, the binding compiled against them, and a manifest, laid out as in
+// the npm package. Needs the network, Python with pip, and g++.
 
 import { existsSync } from "node:fs";
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
@@ -39,7 +39,7 @@ export async function buildNative(recipe: Recipe, packageFolder: string, folder:
   const work = join(folder, "work");
   await mkdir(work);
   for (const wheel of recipe.wheels) await fetchWheel(wheel, work, folder);
-  say("compiling the binding");
+  report("compiling the binding");
   await compile(packageFolder, work, folder);
   const manifest: NativeManifest = {
     variant: recipe.variant,
@@ -58,19 +58,20 @@ function demandMachine(): void {
   if (problems.length > 0) throw new SetupError(problems.join("\n"));
 }
 
-/** One at a time, so that at most one wheel lies beside what was taken out of it. */
+/** One wheel at a time, to save disk space. */
 async function fetchWheel(wheel: Wheel, work: string, folder: string): Promise<void> {
-  say(`fetching ${wheel.name} ${wheel.version}`);
+  report(`fetching ${wheel.name} ${wheel.version}`);
   const requirements = join(work, "requirements.txt");
   await writeFile(requirements, requirementOf(wheel));
   await runTool(
     "python3",
     pipArgs(requirements, work, process.stderr.isTTY === true),
-    `could not fetch ${wheel.name} ${wheel.version}, and pip's own words are above; check the network, or the proxy ` +
-      "and package index that pip is configured with, and run the setup again",
+    `could not download ${wheel.name} ${wheel.version}; pip's message is above. Check the network, or the proxy and ` +
+      "package index that pip is configured with, and run the setup again",
   );
   const file = (await readdir(work)).find((name) => name.endsWith(".whl"));
-  if (file === undefined) throw new SetupError(`pip left no wheel of ${wheel.name} ${wheel.version} behind`);
+  if (file === undefined)
+    throw new SetupError(`pip has not downloaded a wheel of ${wheel.name} ${wheel.version}`);
   const path = join(work, file);
   await runTool(
     "python3",
@@ -83,9 +84,7 @@ async function fetchWheel(wheel: Wheel, work: string, folder: string): Promise<v
 async function compile(packageFolder: string, work: string, folder: string): Promise<void> {
   const libraries = join(folder, "deps", "lib");
   if (!existsSync(join(libraries, "libtensorflow_cc.so.2"))) {
-    throw new SetupError(
-      "the wheel of TensorFlow holds no libtensorflow_cc.so.2; the recipe does not fit it",
-    );
+    throw new SetupError("the wheel of TensorFlow has no libtensorflow_cc.so.2; the recipe does not fit it");
   }
   const quietFile = join(work, "quiet.cc");
   await writeFile(quietFile, quietSource);
@@ -102,10 +101,10 @@ async function compile(packageFolder: string, work: string, folder: string): Pro
       quietFile,
       output,
     }),
-    "the binding did not compile, and the compiler's own words are above; g++ 9 or newer is needed",
+    "the binding did not compile; the compiler's message is above. g++ 9 or newer is needed",
   );
 }
 
-function say(what: string): void {
+function report(what: string): void {
   process.stderr.write(`tensorflow: ${what}\n`);
 }

@@ -1,5 +1,5 @@
-// Puts a finished folder of the cache into the npm package, where its loader looks. Hard links, so that the
-// package is whole by itself (an image may leave the cache behind) at no cost in space; copies across disks.
+// Links a cached folder into the npm package, where its loader looks. Hard links cost no space and keep the package
+// complete without the cache, which an image may leave out. Across disks the files are copied.
 
 import { randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
@@ -8,19 +8,19 @@ import { dirname, join } from "node:path";
 import { bindingFile } from "../../src/engine/tensorflow/native-binding.ts";
 import { SetupError } from "./machine.ts";
 
-/** Of a file that some process is putting in place. */
+/** Ending of a file that is being put in place. */
 const partialEnding = ".partial";
 
 /**
- * Returns how many files were put in place; those already there are left alone, and what another variant left is
- * removed. Two processes may do this at once.
+ * Returns how many files were put in place. Files that are already there stay; files of another variant are removed. Two
+ * processes may do this concurrently.
  */
 export async function linkNative(cached: string, packageFolder: string): Promise<number> {
   const files = await filesBelow(cached, "");
   if (!files.includes(bindingFile)) {
-    throw new SetupError(`${cached} is not whole: delete it and run the setup again`);
+    throw new SetupError(`${cached} is incomplete: delete it and run the setup again`);
   }
-  // The binding comes last, so that a fresh package never shows it without its libraries.
+  // The binding comes last, so that a fresh package never has it without its libraries.
   const inOrder = [...files.filter((file) => file !== bindingFile), bindingFile];
   let placed = 0;
   for (const file of inOrder) {
@@ -48,18 +48,18 @@ async function filesBelow(root: string, folder: string): Promise<string[]> {
 async function placeFile(source: string, target: string): Promise<boolean> {
   if (await isSameFile(source, target)) return false;
   await mkdir(dirname(target), { recursive: true });
-  // A process may have the old file mapped: it keeps it, and the new one appears whole.
+  // A process may have mapped the old file: it keeps that one, and the new one appears complete.
   const partial = `${target}.${randomUUID()}${partialEnding}`;
   try {
     await link(source, partial);
   } catch {
-    // Another disk, or a file system without hard links; a copy reports whatever else is wrong.
+    // Another disk, or a file system without hard links. The copy reports any other problem.
     const { atime, mtime } = await stat(source);
     await copyFile(source, partial);
     await utimes(partial, atime, mtime);
   }
   await rename(partial, target);
-  // Renaming one link of a file onto another leaves both.
+  // Renaming one link of a file onto another link of it keeps both.
   await rm(partial, { force: true });
   return true;
 }
@@ -68,6 +68,6 @@ async function isSameFile(source: string, target: string): Promise<boolean> {
   if (!existsSync(target)) return false;
   const [a, b] = await Promise.all([stat(source), stat(target)]);
   if (a.dev === b.dev) return a.ino === b.ino;
-  // On another disk it can only be a copy, which has its source's time, to the resolution we can set.
+  // On another disk it can only be a copy, which has the time of its source, within the resolution of utimes.
   return a.size === b.size && Math.abs(a.mtimeMs - b.mtimeMs) < 10;
 }

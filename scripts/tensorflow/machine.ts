@@ -1,11 +1,11 @@
-// What the setup needs of the machine: the platform, Python with pip, a C++ compiler, room on the disk. Each
-// lack is an error that says what to install. Runs the programs that do the work.
+// What the setup needs of the machine: the platform, Python with pip, a C++ compiler and disk space. An error says what to
+// install. Also runs the tools.
 
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { statfsSync } from "node:fs";
 
-/** Something the user can mend; its message says how. */
+/** A problem that the user can fix; the message says how. */
 export class SetupError extends Error {
   constructor(message: string, cause?: unknown) {
     super(message, cause === undefined ? undefined : { cause });
@@ -16,7 +16,7 @@ export class SetupError extends Error {
 export interface Platform {
   readonly os: string;
   readonly arch: string;
-  /** Null where the C library is another one. */
+  /** Null with another C library. */
   readonly glibc: string | null;
 }
 
@@ -25,11 +25,11 @@ export function thisPlatform(): Platform {
   return { os: process.platform, arch: process.arch, glibc: header.glibcVersionRuntime ?? null };
 }
 
-/** Null where the native part can run; otherwise why not and what remains. */
+/** Why the native part cannot run here and what runs instead; null if it can run. */
 export function platformProblem({ os, arch, glibc }: Platform): string | null {
   const rest = "forecasts run on the simd engine or on TensorFlow's plain backend instead";
   if (os !== "linux" || arch !== "x64") {
-    return `native TensorFlow is built for Linux on x64 only, and this is ${os} on ${arch}; ${rest}`;
+    return `native TensorFlow needs Linux on x64, but this is ${os} on ${arch}; ${rest}`;
   }
   if (glibc === null) {
     return `native TensorFlow needs the GNU C library, which this Linux does not have: use an image based on Debian, for example; ${rest}`;
@@ -37,7 +37,7 @@ export function platformProblem({ os, arch, glibc }: Platform): string | null {
   return null;
 }
 
-/** One sentence a missing tool, with what to install; empty when all are there. */
+/** One sentence per missing tool, with what to install. */
 export function missingTools(): string[] {
   const problems: string[] = [];
   if (!answers("python3", ["--version"])) {
@@ -62,11 +62,11 @@ export function demandDisk(folder: string, neededMb: number): void {
   const freeMb = Math.floor((bavail * bsize) / 2 ** 20);
   if (freeMb >= neededMb) return;
   throw new SetupError(
-    `${folder} has ${freeMb} MB free and the setup needs ${neededMb}: make room, or name another place with --cache`,
+    `${folder} has ${freeMb} MB free, but the setup needs ${neededMb}: free some space, or choose another folder with --cache`,
   );
 }
 
-/** Runs the program, which ends with this process, its output going to standard error. Rejects with `advice` when it fails. */
+/** Runs a program that ends with this process and writes to standard error. Rejects with `advice` if it fails. */
 export async function runTool(command: string, args: readonly string[], advice: string): Promise<void> {
   const child = spawn(command, args, { stdio: ["ignore", 2, 2] });
   const endChild = (): void => {

@@ -1,16 +1,15 @@
-// Run as a process of its own by the verification: loads TensorFlow as the worker does, multiplies two matrices
-// whose product is known, and prints what it found as one line of JSON.
+// A process of the verification: loads TensorFlow as the worker does, multiplies two matrices whose product is known, and
+// prints a report as one line of JSON.
 
 import { loadTensorFlow } from "../../src/engine/tensorflow/native-binding.ts";
 
-/** What the process prints. */
 export interface MultiplyReport {
   readonly backend: string;
   readonly device: string;
   readonly version: string;
   readonly reason: string;
   readonly loadMs: number;
-  /** Entries of the product that are not what they should be. */
+  /** Wrong entries of the product. */
   readonly wrong: number;
 }
 

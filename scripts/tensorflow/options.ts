@@ -1,4 +1,4 @@
-// The command line of the setup, and where it keeps its cache.
+// The command line of the setup, and the folder of its cache.
 
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
@@ -8,24 +8,24 @@ import type { Variant } from "./recipe.ts";
 export const usage = `usage: npm run setup:tensorflow -- cpu|gpu [--cache DIR]
        npm run setup:tensorflow -- --check
 
-  cpu          TensorFlow for the processor: 207 MB to fetch, 0.6 GB on disk
-  gpu          with CUDA 12 for NVIDIA GPUs: 2.1 GB to fetch, 3.4 GB on disk
-  --cache DIR  keep the finished files below DIR (default: forecastnet in the user's cache folder)
-  --check      set nothing up; verify what is there
+  cpu          TensorFlow for the CPU: downloads 207 MB, needs 0.6 GB of disk space
+  gpu          TensorFlow with CUDA 12 for NVIDIA GPUs: downloads 2.1 GB, needs 3.4 GB of disk space
+  --cache DIR  folder of the cache (default: forecastnet in the user's cache folder)
+  --check      only verify the present installation
 `;
 
 export interface SetupOptions {
-  /** Null when there is only to check. */
+  /** Null for --check. */
   readonly variant: Variant | null;
   readonly cacheBase: string;
 }
 
-/** Shared with the downloads of the tests. */
+/** The downloads of the tests use it, too. */
 export function defaultCacheBase(env: Readonly<Record<string, string | undefined>>): string {
   return join(env.XDG_CACHE_HOME ?? join(homedir(), ".cache"), "forecastnet");
 }
 
-/** The options, or the sentence that says what is wrong with the command line. */
+/** The options, or what is wrong with the command line. */
 export function parseOptions(
   argv: readonly string[],
   env: Readonly<Record<string, string | undefined>>,
@@ -44,9 +44,11 @@ export function parseOptions(
   const [word, ...more] = positionals;
   const cacheBase = values.cache === undefined ? defaultCacheBase(env) : resolve(values.cache);
   if (values.check === true) {
-    return word === undefined ? { variant: null, cacheBase } : `--check takes no variant, and got "${word}"`;
+    return word === undefined
+      ? { variant: null, cacheBase }
+      : `--check takes no variant, but "${word}" was given`;
   }
-  if (more.length > 0) return `one variant at a time, and got "${positionals.join(" ")}"`;
-  if (word !== "cpu" && word !== "gpu") return `name a variant, cpu or gpu${word ? `, not "${word}"` : ""}`;
+  if (more.length > 0) return `give one variant, not "${positionals.join(" ")}"`;
+  if (word !== "cpu" && word !== "gpu") return `give a variant, cpu or gpu${word ? `, not "${word}"` : ""}`;
   return { variant: word, cacheBase };
 }

@@ -1,5 +1,5 @@
-// What the native part of TensorFlow.js is made of: the wheels with their checksums, how they are fetched, what
-// is taken out of them, and how the binding is compiled. Data and pure functions only.
+// The recipe of the native part of TensorFlow.js: the wheels with their checksums, how to download them, which files to
+// extract, and how to compile the binding. Data and pure functions only.
 
 import { join } from "node:path";
 
@@ -8,22 +8,22 @@ export type Variant = "cpu" | "gpu";
 export interface Wheel {
   readonly name: string;
   readonly version: string;
-  /** Of the file for Linux x64; pip refuses any other. */
+  /** Of the file for Linux x64; pip refuses any other file. */
   readonly sha256: string;
 }
 
 export interface Recipe {
   readonly variant: Variant;
   readonly wheels: readonly Wheel[];
-  /** Of the finished folder. */
+  /** Size of the finished folder. */
   readonly diskMb: number;
-  /** What must be free while it is made: the folder and the largest wheel. */
+  /** Free space needed during the build: the folder and the largest wheel. */
   readonly peakMb: number;
 }
 
 export const tensorflowVersion = "2.15.1";
 
-/** Raised when the same versions come to be built in another way, so that old caches are not taken for new. */
+/** Raise it when the same versions are built differently, so that old caches are not used. */
 export const recipeRevision = 1;
 
 const nvidiaWheels: readonly Wheel[] = [
@@ -97,24 +97,24 @@ export const recipes: Readonly<Record<Variant, Recipe>> = {
   },
 };
 
-/** Under the cache's base; the finished folder of one variant, one pair of versions and one kind of machine. */
+/** The folder below the cache's base for one variant, one pair of versions and one platform. */
 export function cacheName(variant: Variant, tfjsVersion: string): string {
   const versions = `${tensorflowVersion}-tfjs-${tfjsVersion}-r${recipeRevision}`;
   return join("tensorflow", `${variant}-${versions}-linux-x64`);
 }
 
-/** A line of pip's requirements file: with a checksum on it, pip refuses every other file of that name. */
+/** A line of pip's requirements file. With a checksum, pip refuses every other file of that name. */
 export function requirementOf({ name, version, sha256 }: Wheel): string {
   return `${name}==${version} --hash=sha256:${sha256}\n`;
 }
 
-/** For `python -m pip`. Any Python will do: the platform and the Python the wheel is for are stated. */
+/** For `python -m pip`. Any version of Python works: platform and Python version of the wheel are explicit. */
 export function pipArgs(requirementsFile: string, folder: string, isTerminal: boolean): string[] {
   return [
     ...["-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--require-hashes"],
     ...["--python-version", "3.10"],
     ...["manylinux_2_17", "manylinux2014", "manylinux1"].flatMap((tag) => ["--platform", `${tag}_x86_64`]),
-    // pip's own cache would keep a second copy of up to 2 GB.
+    // pip's own cache would store a second copy of up to 2 GB.
     ...["--no-cache-dir", "--disable-pip-version-check", "--no-input"],
     ...(isTerminal ? [] : ["--quiet"]),
     ...["--dest", folder, "--requirement", requirementsFile],
@@ -122,9 +122,9 @@ export function pipArgs(requirementsFile: string, folder: string, isTerminal: bo
 }
 
 /**
- * For `python -c`: takes from the wheel given first the files that are needed, into the folder given second.
- * Each library goes where its own search path and the package expect it: deps/nvidia lies beside deps/lib as
- * nvidia lies beside tensorflow in Python.
+ * For `python -c`: extracts the needed files from the wheel (first argument) into the folder (second argument). Each
+ * library goes where its own search path and the package expect it: deps/nvidia is next to deps/lib as nvidia is next to
+ * tensorflow in Python.
  */
 export const unpackProgram = `
 import os, re, shutil, sys, zipfile
@@ -146,8 +146,8 @@ with zipfile.ZipFile(wheel) as archive:
 `;
 
 /**
- * Compiled into the binding: hides TensorFlow's informational lines, which it writes to standard error past our
- * log, unless the user has set the level. The library reads the variable when it writes its first line.
+ * Compiled into the binding: hides TensorFlow's informational lines on standard error, unless the user has set the level.
+ * The library reads the variable when it writes its first line.
  */
 export const quietSource = `#include <cstdlib>
 __attribute__((constructor)) static void hide_informational_lines() {
@@ -156,18 +156,18 @@ __attribute__((constructor)) static void hide_informational_lines() {
 `;
 
 export interface CompileInputs {
-  /** Of @tensorflow/tfjs-node-gpu, which brings the sources. */
+  /** The folder of @tensorflow/tfjs-node-gpu, which contains the sources. */
   readonly packageFolder: string;
-  /** With node_api.h. */
+  /** The folder with node_api.h. */
   readonly nodeHeaders: string;
-  /** With tensorflow/c/c_api.h. */
+  /** The folder with tensorflow/c/c_api.h. */
   readonly tensorflowHeaders: string;
   readonly libraries: string;
   readonly quietFile: string;
   readonly output: string;
 }
 
-/** For `g++`. Node-API 8 is the newest the package knows, and every Node from 16 on has it. */
+/** For `g++`. Node-API 8 is the newest version that the package supports; Node 16 and newer have it. */
 export function compileArgs(inputs: CompileInputs): string[] {
   const source = (name: string): string => join(inputs.packageFolder, "binding", name);
   return [
@@ -176,7 +176,7 @@ export function compileArgs(inputs: CompileInputs): string[] {
     ...[inputs.nodeHeaders, inputs.tensorflowHeaders, inputs.packageFolder].map((folder) => `-I${folder}`),
     ...[inputs.quietFile, source("tfjs_backend.cc"), source("tfjs_binding.cc")],
     ...[`-L${inputs.libraries}`, "-l:libtensorflow_cc.so.2", "-l:libtensorflow_framework.so.2"],
-    // From lib/napi-v8 to deps/lib, wherever the two lie.
+    // From lib/napi-v8 to deps/lib, wherever the package is.
     "-Wl,-rpath,$ORIGIN/../../deps/lib",
     ...["-o", inputs.output],
   ];

@@ -1,5 +1,5 @@
-// Proves that what was put into the package works: every library finds the ones it needs, and a process of its
-// own (native code may end the one that loads it) multiplies two matrices with the native backend.
+// Verifies the linked files: every library finds the libraries it needs, and a separate process, which native code may
+// crash, multiplies two matrices with the native backend.
 
 import { execFile } from "node:child_process";
 import { existsSync, readdirSync } from "node:fs";
@@ -10,10 +10,10 @@ import { findNativeBinding } from "../../src/engine/tensorflow/native-binding.ts
 import { SetupError } from "./machine.ts";
 import type { MultiplyReport } from "./multiply.ts";
 
-/** Generous: the first load reads up to a gigabyte from the disk. */
+/** Generous, because the first load reads up to a gigabyte from disk. */
 const multiplyMs = 120_000;
 
-/** What the native backend said of itself; rejects when it is absent, does not load or computes wrongly. */
+/** The report of the native backend. Rejects if it is missing, does not load or computes wrongly. */
 export async function verifyNative(): Promise<MultiplyReport> {
   const { present, packageFolder, path, reason } = findNativeBinding();
   if (!present || packageFolder === null || path === null) throw new SetupError(reason);
@@ -22,7 +22,7 @@ export async function verifyNative(): Promise<MultiplyReport> {
   if (report.backend !== "native") throw new SetupError(report.reason);
   if (report.wrong > 0) {
     throw new SetupError(
-      `${report.version} on ${report.device} got ${report.wrong} entries of a matrix product wrong; do not use it`,
+      `${report.version} on ${report.device} computed ${report.wrong} entries of a matrix product wrongly; do not use it`,
     );
   }
   return report;
@@ -35,7 +35,7 @@ function librariesBelow(folder: string): string[] {
     .map((name) => join(folder, name));
 }
 
-/** The CUDA libraries are opened only where there is a GPU; what they lack should be known before that. */
+/** The CUDA libraries are loaded only where there is a GPU; missing dependencies should be known before. */
 async function demandLibraries(files: readonly string[]): Promise<void> {
   const { stdout } = await promisify(execFile)("ldd", [...files], { maxBuffer: 2 ** 24 });
   const missing = missingLibraries(stdout);
@@ -45,7 +45,7 @@ async function demandLibraries(files: readonly string[]): Promise<void> {
   );
 }
 
-/** Reads what `ldd` prints: `libz.so.1 => not found`. */
+/** From the output of `ldd`: `libz.so.1 => not found`. */
 export function missingLibraries(lddOutput: string): string[] {
   const found = [...lddOutput.matchAll(/^\s*(\S+) => not found/gm)].map(([, name = ""]) => name);
   return [...new Set(found)].sort();
@@ -60,8 +60,8 @@ async function multiply(): Promise<MultiplyReport> {
     const output = error instanceof Error && "stderr" in error ? String(error.stderr).trim() : "";
     const signal = error instanceof Error && "signal" in error ? error.signal : null;
     throw new SetupError(
-      `the native binding ended the process that loaded it${signal ? ` (${signal})` : ""}. A processor without AVX cannot ` +
-        `run it; otherwise delete its folder in the cache and run the setup again.\n${output}`,
+      `the native binding crashed the process that loaded it${signal ? ` (${signal})` : ""}. It does not run on a ` +
+        `processor without AVX. Otherwise delete its folder in the cache and run the setup again.\n${output}`,
       error,
     );
   }
