@@ -43,6 +43,18 @@ export async function openRawPartition(
     await cluster.refreshMetadata().catch(() => {});
     return Object.keys(cluster.findLeaderForPartitions(topic, [0])).length > 0;
   });
+  const partition = rawPartition(cluster, topic);
+  // The metadata can name a leader that does not yet know that it leads.
+  await until("a leader that answers", async () => {
+    return await partition.fetch().then(
+      () => true,
+      () => false,
+    );
+  });
+  return partition;
+}
+
+function rawPartition(cluster: Cluster, topic: string): RawPartition {
   return {
     topic,
     async produce(batch) {

@@ -61,9 +61,14 @@ function fromBase64(content: string | null): Buffer | null {
 async function runClient(task: object): Promise<string> {
   const program = join(projectRoot, "test", "rig", "librdkafka", "records.py");
   const env = { ...process.env, PYTHONPATH: await clientFolder() };
-  const child = spawn("python3", [program], { env, stdio: ["pipe", "pipe", "inherit"] });
+  const child = spawn("python3", [program], { env, stdio: ["pipe", "pipe", "pipe"] });
   child.stdin.end(JSON.stringify(task));
-  const [printed, [code]] = await Promise.all([text(child.stdout), once(child, "exit")]);
-  if (code !== 0) throw new Error(`the librdkafka client ended with ${code}; it has printed why`);
+  const [printed, complaints, [code]] = await Promise.all([
+    text(child.stdout),
+    text(child.stderr),
+    once(child, "exit"),
+  ]);
+  if (code !== 0)
+    throw new Error(`the librdkafka client ended with ${code}:\n${complaints.slice(-10_000)}`);
   return printed;
 }
