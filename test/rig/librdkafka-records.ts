@@ -68,7 +68,6 @@ async function runClient(task: object): Promise<string> {
     text(child.stderr),
     once(child, "exit"),
   ]);
-  if (code !== 0)
-    throw new Error(`the librdkafka client ended with ${code}:\n${complaints.slice(-10_000)}`);
+  if (code !== 0) throw new Error(`the librdkafka client ended with ${code}:\n${complaints.slice(-10_000)}`);
   return printed;
 }
