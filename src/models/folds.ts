@@ -49,6 +49,40 @@ export function foldsOf(series: readonly TrainingSeries[], reach: FoldReach): Fo
   });
 }
 
+/** Share of the possible origins that come before the first rolling fold. */
+export const firstRollingPart = 0.6;
+const rollingCount = 3;
+const rollingOrigins = 40;
+
+/** Folds that follow one another to the end of the history. The targets of an origin may reach into the next fold. */
+export function rollingFolds(series: readonly TrainingSeries[], reach: FoldReach): Fold[] {
+  const { channels, horizon } = reach;
+  const lasts = series.map((one) => stepsOf(one, channels) - horizon);
+  const startOf = (fold: number, last: number) => {
+    const first = Math.floor(firstRollingPart * last);
+    return first + Math.floor(((last + 1 - first) * fold) / rollingCount);
+  };
+  return Array.from({ length: rollingCount }, (_, fold) => {
+    const trainTo = lasts.map((last) => startOf(fold, last));
+    const origins = series.flatMap((one, i) => {
+      const [from, to] = [trainTo[i], startOf(fold + 1, lasts[i])];
+      const stride = Math.max(1, Math.floor(Math.min(horizon / 4, (to - from) / rollingOrigins)));
+      const steps: number[] = [];
+      for (let step = from; step < to; step += stride) if (isWhole(one, step, reach)) steps.push(step);
+      return steps.map((step) => ({ series: i, step }));
+    });
+    return { trainTo, origins: series.length === 1 ? origins : thinOrigins(origins) };
+  });
+}
+
+/** Neither the window before the origin nor the targets after it have a gap. */
+function isWhole(series: TrainingSeries, origin: number, { channels, longest, horizon }: FoldReach): boolean {
+  if (origin < longest) return false;
+  for (let i = (origin - longest) * channels; i < (origin + horizon) * channels; i++)
+    if (!Number.isFinite(series.values[i])) return false;
+  return true;
+}
+
 function originsOf(
   series: TrainingSeries,
   { from, to }: { readonly from: number; readonly to: number },

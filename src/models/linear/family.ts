@@ -1,29 +1,25 @@
-// The linear family: every step ahead is a weighted sum of the last values, fitted in closed form. Its distribution is that of
-// its errors on parts of the history that the fit had not seen, step by step.
+// The linear family: every step ahead is a weighted sum of the last values. Its distribution is that of its errors on parts of
+// the history that the fit had not seen. train-linear.ts fits it in closed form, in a fraction of a second.
 //
-// Training tries windows of several lengths in several frames and keeps the one with the least CRPS on the folds.
-//
-// Legend: τ steps ahead, T targets (all channels); an output is one step of one target.
+// Legend: C channels, L steps in a window, p = L·C inputs, τ steps ahead, m = τ·C outputs (channels of a step side by side). With a the last
+// value of a channel, and a′ = (a − offset) / scale,
+//   a model of one series   v = offset + scale·(constant + carry·a′ + Σ weight·(x − a)/scale)
+//   a model of a cohort     v = a + unit·Σ weight·(x − a)/unit, with unit the deviation of the window
+// Weights thus apply to differences: rounding them to half precision costs the same at any level.
 
 import { ForecastnetError } from "../../runtime/errors.ts";
-import { yieldToEventLoop } from "../../runtime/waiting.ts";
 import {
   type Distribution,
   type FamilyResult,
   type FamilyTask,
-  type FoldScores,
   type ForecastAnswer,
   type Model,
   type ModelFamily,
   type Scaler,
-  type TrainingSeries,
+  type Storage,
   unnamed,
 } from "../family.ts";
-import { isRecord } from "../field-problems.ts";
-import { type Fold, foldsOf, isFilled, stepsOf } from "../folds.ts";
-import { type FrameSpec, frameWindow } from "../forecastnet/framing.ts";
-import { chooseTrial, leastSteps, type Task } from "../forecastnet/training/candidates.ts";
-import { fitScalers, frameRows } from "../forecastnet/training/training-rows.ts";
+import { countProblems } from "../field-problems.ts";
 import {
   decodeEnvelope,
   encodeEnvelope,
@@ -32,283 +28,200 @@ import {
   type Section,
   unfit,
 } from "../model-envelope.ts";
-import { errorTable, scoreOnFolds } from "../score-on-folds.ts";
-import { applyMap, chooseRule, fitMap, type LinearRule, type MapShape } from "./linear-map.ts";
+import type { MapShape } from "./affine-map.ts";
+import { type ErrorShape, quantileOf, shapePoints } from "./error-shape.ts";
+import { fitLinear, type LinearFit, windowUnit } from "./train-linear.ts";
 
 export interface LinearModel extends Model {
-  readonly frame: FrameSpec;
+  readonly shape: MapShape;
+  /** Whether it serves one series, in units of its scaler, or a cohort, in units of the window. */
+  readonly serves: "series" | "cohort";
   readonly scaler: Scaler;
-  /** [input][step][target], in units of the frame. */
-  readonly map: Float32Array;
-  /** [step][target] */
+  /** [output][input] */
+  readonly weights: Float32Array;
+  /** What the last value of each channel adds, [output][channel]. */
+  readonly carry: Float32Array;
+  /** [output] */
   readonly constant: Float32Array;
-  /** Held-out errors in units of the frame: [target][step][error], ascending within a step. */
-  readonly errors: Float32Array;
+  readonly errors: ErrorShape;
 }
 
 export const linear: ModelFamily<LinearModel> = {
   name: "linear",
-  shapeOf: ({ frame: { horizon, channels, targets, inputLength } }) => ({
+  shapeOf: ({ shape: { horizon, channels, length } }) => ({
     horizon,
     channels,
-    targets,
-    inputSteps: inputLength,
+    targets: Array.from({ length: channels }, (_, c) => c),
+    inputSteps: length,
   }),
-  describe: ({ frame }) => JSON.stringify({ family: "linear", ...frame }),
+  describe: ({ shape, serves }) => JSON.stringify({ family: "linear", ...shape, serves }),
   forecast: (tasks, { levels }) =>
-    tasks.map(({ model, input }): ForecastAnswer => {
-      try {
-        return forecastOne(model, input.values, levels);
-      } catch (error) {
-        if (error instanceof ForecastnetError) return error;
-        throw error;
-      }
-    }),
+    tasks.map(({ model, input }): ForecastAnswer => forecastOne(model, input.values, levels)),
   train: trainLinear,
   encode: encodeLinear,
   decode: decodeLinear,
   release: () => undefined,
 };
 
-function shapeOfMap(frame: FrameSpec): MapShape {
-  return {
-    windowSize: frame.inputLength * frame.channels,
-    targets: frame.targets.length,
-    spec: frame,
-  };
-}
-
-function forecastOne(model: LinearModel, values: Float64Array, levels: readonly number[]): Distribution {
-  const { frame, scaler, errors, key, version } = model;
-  const { horizon, targets } = frame;
-  const framed = frameWindow(frame, scaler, values, `model ${key}@${version}`);
-  const centres = applyMap(model, framed.window, 0, framed.window.length);
-  const rows = targets.length * horizon;
-  const perRow = errors.length / rows;
-  const mean = new Float64Array(rows);
-  const standardDeviation = new Float64Array(rows);
-  const quantiles = levels.map(() => new Float64Array(rows));
-  for (let row = 0; row < rows; row++) {
-    const [t, h] = [Math.floor(row / horizon), row % horizon];
-    const scale = framed.scale[t];
-    const centre = framed.offset[t] + scale * centres[h * targets.length + t];
-    const own = errors.subarray(row * perRow, (row + 1) * perRow);
-    const { mean: bias, deviation } = momentsOf(own);
-    mean[row] = centre + scale * bias;
-    standardDeviation[row] = scale * deviation;
-    for (const [l, level] of levels.entries()) quantiles[l][row] = centre + scale * quantileOf(own, level);
+function forecastOne(model: LinearModel, values: Float64Array, levels: readonly number[]): ForecastAnswer {
+  const { shape, errors } = model;
+  const { horizon, channels, length } = shape;
+  const size = length * channels;
+  const window = values.subarray(Math.max(0, values.length - size));
+  if (window.length < size || !window.every(Number.isFinite)) return unfitWindow(model, window.length);
+  const units = Array.from({ length: channels }, (_, c) => unitOf(model, window, c));
+  const centres = centresOf(model, window, units);
+  const outputs = horizon * channels;
+  const { mean: skew, deviation } = momentsOf(errors.shape);
+  const mean = new Float64Array(outputs);
+  const standardDeviation = new Float64Array(outputs);
+  const quantiles = levels.map(() => new Float64Array(outputs));
+  const shapeQuantiles = levels.map((level) => quantileOf(errors.shape, level));
+  for (let o = 0; o < outputs; o++) {
+    const c = o % channels;
+    const at = c * horizon + Math.floor(o / channels);
+    const spread = units[c] * errors.spread[o];
+    mean[at] = centres[o] + spread * skew;
+    standardDeviation[at] = spread * deviation;
+    for (let l = 0; l < levels.length; l++) quantiles[l][at] = centres[o] + spread * shapeQuantiles[l];
   }
-  return { mean, standardDeviation, quantiles };
+  const answer: Distribution = { mean, standardDeviation, quantiles };
+  return mean.every(Number.isFinite) ? answer : unfitWindow(model, window.length);
 }
 
-function momentsOf(errors: Float32Array): { readonly mean: number; readonly deviation: number } {
+/** What one unit of the model is in units of the series. */
+function unitOf({ serves, scaler, shape }: LinearModel, window: Float64Array, channel: number): number {
+  const scale = scaler.scale[channel];
+  return serves === "series" ? scale : windowUnit(window, shape.channels, channel, scale);
+}
+
+/** The medians, in units of the series: [output]. */
+function centresOf(model: LinearModel, window: Float64Array, units: readonly number[]): Float64Array {
+  const { shape, serves, scaler, weights, carry, constant } = model;
+  const { channels: C, horizon } = shape;
+  const p = window.length;
+  const last = window.subarray(p - C);
+  const inputs = window.map((value, i) => (value - last[i % C]) / units[i % C]);
+  const centres = new Float64Array(horizon * C);
+  for (let o = 0; o < centres.length; o++) {
+    let sum = constant[o];
+    for (let c = 0; c < C && serves === "series"; c++)
+      sum += carry[o * C + c] * ((last[c] - scaler.offset[c]) / units[c]);
+    for (let i = 0, row = o * p; i < p; i++) sum += weights[row + i] * inputs[i];
+    const zero = serves === "series" ? scaler.offset[o % C] : last[o % C];
+    centres[o] = zero + units[o % C] * sum;
+  }
+  return centres;
+}
+
+function unfitWindow({ key, version, shape }: LinearModel, found: number): ForecastnetError {
+  const needed = shape.length * shape.channels;
+  const problem =
+    found < needed ? `has ${found} values` : "has values that are not finite, or too far from those fitted";
+  return new ForecastnetError(
+    "WINDOW_UNFIT",
+    `model ${key}@${version}: window ${problem}; expected ${shape.length} steps of ${shape.channels} finite numbers`,
+    { context: { model: key, field: "window" } },
+  );
+}
+
+function momentsOf(numbers: Float32Array): { readonly mean: number; readonly deviation: number } {
   let sum = 0;
   let squares = 0;
-  for (const error of errors) {
-    sum += error;
-    squares += error * error;
+  for (const number of numbers) {
+    sum += number;
+    squares += number * number;
   }
-  const mean = sum / errors.length;
-  return { mean, deviation: Math.sqrt(Math.max(0, squares / errors.length - mean * mean)) };
-}
-
-/** Each error is at the middle of its share of probability; quantiles between two errors are linear. */
-function quantileOf(ascending: Float32Array, level: number): number {
-  const position = Math.min(Math.max(level * ascending.length - 0.5, 0), ascending.length - 1);
-  const below = Math.floor(position);
-  const above = Math.min(below + 1, ascending.length - 1);
-  return ascending[below] + (position - below) * (ascending[above] - ascending[below]);
+  const mean = sum / numbers.length;
+  return { mean, deviation: Math.sqrt(Math.max(0, squares / numbers.length - mean * mean)) };
 }
 
 async function trainLinear(task: FamilyTask, signal: AbortSignal): Promise<FamilyResult<LinearModel>> {
-  const { plan, channels, series } = task;
-  const { horizon, season, effort } = plan;
-  const shape: Task = {
-    horizon,
-    season,
-    channels,
-    targets: Array.from({ length: channels }, (_, c) => c),
-  };
-  const trial = chooseTrial({ form: "auto", effort }, shape, series);
-  if (trial === null) {
-    const longest = Math.max(...series.map((one) => stepsOf(one, channels)));
-    const needed = leastSteps({ form: "auto", effort }, shape);
-    return { outcome: "failed", reason: `the longest history has ${longest} steps; ${needed} are needed` };
+  const fit = await fitLinear(task, signal);
+  if (fit === null) return { outcome: "cancelled" };
+  if (typeof fit === "string") return { outcome: "failed", reason: fit };
+  return { outcome: "trained", model: modelOf(fit, task), folds: fit.folds };
+}
+
+function modelOf(
+  { scaler, map, errors }: LinearFit,
+  { key, plan, channels, series }: FamilyTask,
+): LinearModel {
+  const { horizon } = plan;
+  const outputs = horizon * channels;
+  const inputs = map.weights.length / outputs;
+  const carry = new Float32Array(outputs * channels);
+  for (let o = 0; o < outputs; o++) {
+    for (let c = 0; c < channels; c++) {
+      let sum = 0;
+      for (let i = c; i < inputs; i += channels) sum += map.weights[o * inputs + i];
+      carry[o * channels + c] = sum;
+    }
   }
-  const longest = Math.max(...trial.specs.map(({ inputLength }) => inputLength));
-  const folds = foldsOf(series, { horizon, channels, longest });
-  let best: Candidate | null = null;
-  for (const { inputLength, targets, framing } of trial.specs) {
-    if (signal.aborted) return { outcome: "cancelled" };
-    const frame = { inputLength, horizon, channels, targets, framing };
-    const candidate = await fitCandidate(task, frame, folds);
-    if (candidate !== null && (best === null || candidate.folds.crps < best.folds.crps)) best = candidate;
-    await yieldToEventLoop();
-  }
-  if (best === null)
-    return { outcome: "failed", reason: "the history has no window without a gap that is long enough" };
-  return { outcome: "trained", model: best.model, folds: best.folds };
-}
-
-interface Candidate {
-  readonly model: LinearModel;
-  readonly folds: FoldScores;
-}
-
-/** Null when a part of the history has no row to fit or no origin to score. */
-async function fitCandidate(
-  { key, series, plan, seed }: FamilyTask,
-  frame: FrameSpec,
-  folds: readonly Fold[],
-): Promise<Candidate | null> {
-  if (folds.some(({ origins }) => origins.length === 0)) return null;
-  const fitTo = (ends: readonly number[], known: LinearRule | null) =>
-    fitPart(series, { key, frame, ends, known, seed });
-  const fitted = folds.map(({ trainTo }) => fitTo(trainTo, null));
-  const twins = fitted.filter((one) => one !== null);
-  if (twins.length < fitted.length) return null;
-  const errors = twins.map(({ model }, f) => errorsOn(folds[f], model, series));
-  const whole = fitTo(
-    series.map((one) => stepsOf(one, frame.channels)),
-    twins[twins.length - 1].rule,
-  );
-  if (whole === null) return null;
-  const scored = await scoreOnFolds({
-    family: linear,
-    // A fold must not be scored with its own errors.
-    modelOf: (_, f) => ({
-      ...twins[f].model,
-      errors: errorTable(
-        errors.filter((_, other) => other !== f),
-        frame,
-      ),
-    }),
-    season: plan.season,
-    channels: frame.channels,
-    series,
-    folds,
-  });
-  if (typeof scored === "string") return null;
-  return { model: { ...whole.model, errors: errorTable(errors, frame) }, folds: scored };
-}
-
-interface PartToFit {
-  readonly key: string;
-  readonly frame: FrameSpec;
-  /** Per series: the steps before this are fitted. */
-  readonly ends: readonly number[];
-  /** Null to choose one. */
-  readonly known: LinearRule | null;
-  readonly seed: number;
-}
-
-function fitPart(
-  series: readonly TrainingSeries[],
-  { key, frame, ends, known, seed }: PartToFit,
-): { readonly model: LinearModel; readonly rule: LinearRule } | null {
-  const scalers = fitScalers(series, frame.channels, ends);
-  const rows = frameRows(series, { spec: frame, scalers, ends, seed });
-  if (rows.count === 0) return null;
-  const shape = shapeOfMap(frame);
-  const rule = known ?? chooseRule(shape, rows);
-  const { map, constant } = fitMap(shape, rows, rule);
-  const model: LinearModel = {
+  return {
     family: "linear",
     key,
     version: unnamed,
-    frame,
-    scaler: scalers.served,
-    map: Float32Array.from(map),
-    constant: Float32Array.from(constant),
-    errors: new Float32Array(frame.targets.length * frame.horizon),
+    shape: { length: inputs / channels, horizon, channels },
+    serves: series.length === 1 ? "series" : "cohort",
+    scaler,
+    weights: Float32Array.from(map.weights),
+    carry,
+    constant: Float32Array.from(map.constant),
+    errors,
   };
-  return { model, rule };
 }
 
-/** Errors of the model at the origins of the fold, [target][step][origin], in units of the frame; NaN where a value was filled. */
-function errorsOn({ origins }: Fold, model: LinearModel, series: readonly TrainingSeries[]): Float32Array {
-  const { frame, scaler } = model;
-  const { horizon, channels, targets, inputLength } = frame;
-  const errors = new Float32Array(targets.length * horizon * origins.length);
-  for (const [i, { series: s, step }] of origins.entries()) {
-    const { values } = series[s];
-    const window = values.subarray((step - inputLength) * channels, step * channels);
-    const framed = frameWindow(frame, scaler, window);
-    const centres = applyMap(model, framed.window, 0, framed.window.length);
-    for (const [t, target] of targets.entries()) {
-      for (let h = 0; h < horizon; h++) {
-        const row = t * horizon + h;
-        const actual = isFilled(series[s], step + h) ? Number.NaN : values[(step + h) * channels + target];
-        const framedActual = (actual - framed.offset[t]) / framed.scale[t];
-        errors[row * origins.length + i] = framedActual - centres[h * targets.length + t];
-      }
-    }
-  }
-  return errors;
-}
-
-function encodeLinear(model: LinearModel, storage: "float32" | "float16"): Uint8Array {
-  const { key, version, frame, scaler, map, constant, errors } = model;
-  const errorsPerStep = errors.length / (frame.horizon * frame.targets.length);
-  const header = { family: "linear", key, version, frame, scaler, errorsPerStep };
-  const values = [map, constant, errors];
-  const sections = sectionsOf(frame, errorsPerStep, storage);
-  const parts = sections.map((section, i) => ({ section, values: values[i] }));
+function encodeLinear(model: LinearModel, storage: Storage): Uint8Array {
+  const { key, version, shape, serves, scaler, weights, carry, constant, errors } = model;
+  const header = { family: "linear", key, version, shape, serves, scaler };
+  const values = [weights, carry, constant, errors.spread, errors.shape];
+  const parts = sectionsOf(shape, storage).map((section, i) => ({ section, values: values[i] }));
   return encodeEnvelope(JSON.stringify(header), storage, parts, `model ${key}@${version}`);
 }
 
 function decodeLinear(bytes: Uint8Array, where: string): LinearModel {
-  const { storage, header: headerBytes, numbers } = decodeEnvelope(bytes, where);
-  const { family, key, version, frame, scaler, errorsPerStep } = parseHeaderJson(headerBytes, where);
+  const { storage, header, numbers } = decodeEnvelope(bytes, where);
+  const { family, key, version, shape, serves, scaler } = parseHeaderJson(header, where);
   if (family !== "linear") throw unfit(where, "family", `is ${JSON.stringify(family)}; expected "linear"`);
   if (typeof key !== "string" || typeof version !== "string" || key === "" || version === "")
     throw unfit(where, "name", "is missing; expected a key and a version");
-  if (!isFrame(frame)) throw unfit(where, "frame", `is ${JSON.stringify(frame)}; expected a frame`);
-  if (!isScaler(scaler, frame.channels))
-    throw unfit(where, "scaler", `is ${JSON.stringify(scaler)}; expected one for ${frame.channels} channels`);
-  if (!isCount(errorsPerStep))
-    throw unfit(
-      where,
-      "errorsPerStep",
-      `is ${JSON.stringify(errorsPerStep)}; expected a whole number above 0`,
-    );
-  const sections = sectionsOf(frame, errorsPerStep, storage);
-  const [map, constant, errors] = readSections(numbers, sections, `${where}: model ${key}@${version}`);
-  return { family: "linear", key, version, frame, scaler, map, constant, errors };
+  if (!isShape(shape))
+    throw unfit(where, "shape", `is ${JSON.stringify(shape)}; expected whole numbers above 0`);
+  if (serves !== "series" && serves !== "cohort")
+    throw unfit(where, "serves", `is ${JSON.stringify(serves)}; expected "series" or "cohort"`);
+  if (!isScaler(scaler, shape.channels))
+    throw unfit(where, "scaler", `is ${JSON.stringify(scaler)}; expected one for ${shape.channels} channels`);
+  const sections = sectionsOf(shape, storage);
+  const parts = readSections(numbers, sections, `${where}: model ${key}@${version}`);
+  const [weights, carry, constant, spread, errorShape] = parts;
+  const errors = { spread, shape: errorShape };
+  return { family: "linear", key, version, shape, serves, scaler, weights, carry, constant, errors };
 }
 
-function sectionsOf(
-  frame: FrameSpec,
-  errorsPerStep: number,
-  storage: Section["storage"],
-): readonly Section[] {
-  const { windowSize, targets } = shapeOfMap(frame);
-  const outputs = frame.horizon * targets;
+/** Half precision is enough for weights of differences; the rest is small. */
+function sectionsOf({ length, horizon, channels }: MapShape, storage: Storage): readonly Section[] {
+  const outputs = horizon * channels;
   return [
-    { name: "map", count: windowSize * outputs, storage },
+    { name: "weights", count: outputs * length * channels, storage },
+    { name: "carry", count: outputs * channels, storage: "float32" },
     { name: "constant", count: outputs, storage: "float32" },
-    { name: "errors", count: outputs * errorsPerStep, storage },
+    { name: "spread", count: outputs, storage: "float32" },
+    { name: "shape", count: shapePoints, storage: "float32" },
   ];
 }
 
-function isCount(value: unknown): value is number {
-  return Number.isInteger(value) && (value as number) > 0;
-}
-
-function isFrame(value: unknown): value is FrameSpec {
-  if (!isRecord(value) || !isRecord(value.framing)) return false;
-  const { inputLength, horizon, channels, targets } = value;
-  const { level, scale } = value.framing;
-  if (!isCount(inputLength) || !isCount(horizon) || !isCount(channels)) return false;
-  const isTarget = (target: unknown) => Number.isInteger(target) && (target as number) < channels;
-  const isFramed =
-    ["none", "mean", "last"].includes(String(level)) && ["none", "deviation"].includes(String(scale));
-  return isFramed && Array.isArray(targets) && targets.length > 0 && targets.every(isTarget);
+function isShape(value: unknown): value is MapShape {
+  const { length, horizon, channels } = (value ?? {}) as Partial<Record<keyof MapShape, unknown>>;
+  const problems = Object.entries({ length, horizon, channels }).flatMap(([name, count]) =>
+    countProblems(name, count),
+  );
+  return problems.length === 0;
 }
 
 function isScaler(value: unknown, channels: number): value is Scaler {
-  if (!isRecord(value)) return false;
+  const { offset, scale } = (value ?? {}) as Partial<Record<keyof Scaler, unknown>>;
   const isNumbers = (numbers: unknown): numbers is number[] =>
     Array.isArray(numbers) && numbers.length === channels && numbers.every(Number.isFinite);
-  return isNumbers(value.offset) && isNumbers(value.scale) && !value.scale.includes(0);
+  return isNumbers(offset) && isNumbers(scale) && !scale.includes(0);
 }
