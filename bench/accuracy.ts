@@ -49,7 +49,7 @@ const table = toMarkdown(accuracySection(sizes, scores));
 process.stdout.write(`${table}\n`);
 if (options.data === undefined && options.only === undefined && season === null) {
   const head =
-    "# Accuracy\n\nWritten by `npm run bench:accuracy`; run it again rather than edit this page. The series are those of [samples](../samples/README.md).\n";
+    "# Accuracy\n\n`npm run bench:accuracy` writes this page. Do not edit it; run the command again. The series are those of [samples](../samples/README.md).\n";
   writeFileSync(join(projectRoot, "docs", "accuracy.md"), `${head}\n${table}`);
 }
 
