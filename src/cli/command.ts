@@ -174,7 +174,7 @@ function checkFlags<F extends Flags>(action: string, spec: Action<F>, argument: 
   const stray = Object.keys(given).find(
     (name) => name !== "config" && !settings.has(name) && !allowed.includes(name),
   );
-  if (stray !== undefined) throw new UsageError(`--${stray} does not go with ${action}`);
+  if (stray !== undefined) throw new UsageError(`--${stray} cannot be used with ${action}`);
   if (spec.required !== undefined && !given[spec.required])
     throw new UsageError(`${action} needs --${spec.required}`);
 }

@@ -153,7 +153,7 @@ export class PartitionLifecycle {
       return this.#applyRefusal(decision, `it comes too late: ${about}`);
     }
     const facts = { modelKey, decision: kind, decidedAbout: fromVersion, serving };
-    this.view.logger.warn(facts, "decision comes too late");
+    this.view.logger.warn(facts, "decision dropped, it came too late");
     return [];
   }
 

@@ -165,7 +165,7 @@ export class Service {
     try {
       await this.#close(0);
     } catch (cause) {
-      this.#parts.logger.warn({ reason: String(cause) }, "closing after the failure failed, too");
+      this.#parts.logger.warn({ reason: String(cause) }, "closing failed after an earlier failure");
     }
   }
 
@@ -198,7 +198,7 @@ export class Service {
       }
     }
     const [first, ...others] = failures;
-    for (const other of others) logger.warn({ reason: String(other) }, "closing failed, too");
+    for (const other of others) logger.warn({ reason: String(other) }, "closing another resource failed");
     if (failures.length > 0) throw first;
   }
 

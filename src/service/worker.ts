@@ -210,7 +210,7 @@ export class Worker {
    * so nothing is missed when the pipeline is reopened.
    */
   async #wait({ partition, lost }: OwnedPartition, closing: AbortSignal): Promise<void> {
-    this.#parts.logger.warn({ partition }, "partition waits, our topics do not have it yet");
+    this.#parts.logger.warn({ partition }, "partition waits, the worker's own topics lack it");
     this.#waiting.add(partition);
     void this.#watch.opened?.look();
     await fired(AbortSignal.any([lost, closing]));
@@ -230,7 +230,8 @@ export class Worker {
     if (found !== null) return found;
     const waiting = this.#watch.opened?.trouble ?? null;
     if (waiting !== null) return `input topics have changed, new partitions wait: ${waiting}`;
-    if (this.#waiting.size > 0) return `partitions ${[...this.#waiting].join(", ")} wait for our own topics`;
+    if (this.#waiting.size > 0)
+      return `partitions ${[...this.#waiting].join(", ")} wait for the worker's own topics`;
     const registryOutage = this.#pipeline.opened?.registry?.outage ?? null;
     if (registryOutage !== null) return `the schema registry does not answer: ${registryOutage}`;
     const restoring = this.#restoring();

@@ -2,7 +2,7 @@
 
 import { storyScale, tellClusterStory } from "./support/cluster-story.ts";
 
-await tellClusterStory("coordinators that move lose no commit and repeat none", async (story) => {
+await tellClusterStory("no commit is lost or repeated when coordinators move", async (story) => {
   await story.startReadyWorker();
   await story.startLoad();
   await story.untilRead(1_000);

@@ -6,7 +6,7 @@ import { storyScale, tellClusterStory } from "./support/cluster-story.ts";
 
 const cutMs = 5_000 * storyScale;
 
-await tellClusterStory("a broker cut off from the worker alone is waited for", async (story) => {
+await tellClusterStory("a worker waits for a broker that only it cannot reach", async (story) => {
   await story.startReadyWorker();
   await story.startLoad();
   await story.untilRead(1_000);

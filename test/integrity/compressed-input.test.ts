@@ -62,7 +62,7 @@ async function forecastsByLibrdkafka({ config }: Story): Promise<readonly Buffer
 }
 
 tellStory(
-  "input in every compression is forecast once, and forecasts in every compression are read by others",
+  "input in every compression format is forecast once, and other clients read forecasts in every compression format",
   async (story) => {
     const administrator = await Administrator.of(story);
     const sensors = new Sensors(story);
@@ -85,17 +85,17 @@ tellStory(
     const expected = await expectFrom(sensors.sent, story.config);
     const read = await forecastsByLibrdkafka(story);
     const byId = new Map(read.map((value) => [decodeForecast(value).id, value]));
-    assert.equal(read.length, byId.size, "each forecast comes once");
+    assert.equal(read.length, byId.size, "each forecast appears once");
     assert.deepEqual([...byId.keys()].sort(), [...expected.forecastById.keys()].sort());
     for (const [id, value] of expected.forecastById)
-      assert.ok(byId.get(id)?.equals(value), `${id} to the byte`);
+      assert.ok(byId.get(id)?.equals(value), `${id} is equal byte for byte`);
   },
   () => ({}),
   librdkafka,
 );
 
 tellStory(
-  "a batch beyond limits.batchBytes is one dead letter, and the next batch is forecast",
+  "a batch larger than limits.batchBytes becomes one dead letter, and the next batch is forecast",
   async (story) => {
     const { deadLetters, forecasts } = story.config.topics;
     const settings = { "max.message.bytes": "1048588" };

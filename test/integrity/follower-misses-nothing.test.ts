@@ -9,7 +9,7 @@ import { tellStory } from "./support/story.ts";
 const perPartition = 3_000;
 const filler = "x".repeat(1_000);
 
-tellStory("a follower of more than one answer can hold sees every record, in order", async (story) => {
+tellStory("a follower reads every record in order when a fetch returns only part of them", async (story) => {
   for (let partition = 0; partition < partitions; partition++) {
     const values = Array.from({ length: perPartition }, (_, n) => Buffer.from(`${n} ${filler}`));
     await story.log.append(values.map((value) => ({ topic: story.input, partition, key: null, value })));

@@ -41,7 +41,7 @@ tellStory(
     await story.untilAllSettled();
     await story.log.append(hostile.rest);
     await story.untilAllSettled();
-    assert.ok(await worker.isReady(), "the worker lives on, ready");
+    assert.ok(await worker.isReady(), "the worker stays alive and ready");
     await story.endWorkers();
 
     assertDeadLetters(await readAll(story.log, topics.deadLetters), hostile);

@@ -42,7 +42,7 @@ function without(gaps: readonly Gap[], sent: readonly Observation[]): Observatio
 }
 
 tellStory(
-  "input that retention deletes before it is read is counted, and the rest is forecast",
+  "input that retention deletes before it is read is counted, and the remaining input is forecast",
   async (story) => {
     const { group, input, probe } = story;
     const administrator = await Administrator.of(story);

@@ -99,7 +99,7 @@ tellStory("only committed observations of interleaved transactions are forecast,
   await producers.send(last, spoilt(steps.make(2)));
   await last.abort();
   await story.untilAllSettled();
-  await until("the worker to be level with its input", async () => {
+  await until("the worker to have read all of its input", async () => {
     return (await worker.metric("forecastnet_lag_records")) === 0;
   });
   await story.count(steps);

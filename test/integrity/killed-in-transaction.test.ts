@@ -6,7 +6,7 @@ import { tellStory } from "./support/story.ts";
 
 const kills = 5;
 
-tellStory("a worker killed in the middle of transactions loses and doubles nothing", async (story) => {
+tellStory("no forecast is lost or duplicated when a worker is killed during transactions", async (story) => {
   const load = story.startLoad();
   let struck = 0;
   for (let kill = 0; kill < kills; kill++) {

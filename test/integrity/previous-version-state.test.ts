@@ -21,7 +21,7 @@ async function storedPositions({ log, config, input }: Story): Promise<(number |
   return positions;
 }
 
-tellStory("a worker takes over from a release that kept no positions beside its state", async (story) => {
+tellStory("a worker takes over from a release that stored no positions with its state", async (story) => {
   const { group, input, probe, log } = story;
   const topic = story.config.topics.state;
   const steps = new Steps(story);

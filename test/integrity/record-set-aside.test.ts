@@ -31,7 +31,7 @@ tellStory(
     await story.log.append(sent.map((observation) => toRecord(story.input, observation)));
     const worker = await story.startReadyWorker();
     await story.untilAllSettled();
-    assert.ok(await worker.isReady(), "the worker lives on, ready");
+    assert.ok(await worker.isReady(), "the worker stays alive and ready");
     await story.endWorkers();
 
     const letters = (await readAll(story.log, topics.deadLetters)).map((letter) => ({

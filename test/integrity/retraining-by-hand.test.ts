@@ -12,11 +12,11 @@ import { until } from "./support/until.ts";
 const seriesId = "series-0";
 
 tellStory(
-  "models are listed, shown, retrained and rolled back by hand while the worker runs",
+  "an operator lists, shows, retrains and rolls back models while the worker runs",
   async (story) => {
     const laws = { [seriesId]: noisy(wave(3, 8), 0.4, 1), "series-1": noisy(wave(4, 9), 0.4, 2) };
     const sensors = new Sensors(story.log, story.input, laws);
-    assert.equal((await story.command("models", "list")).code, 1, "no worker has made the topics yet");
+    assert.equal((await story.command("models", "list")).code, 1, "no worker has created the topics yet");
     await story.startReadyWorker();
     const watch = EventWatch.over(story);
     await sensors.send(history);
@@ -49,15 +49,15 @@ tellStory(
     const cold = { kind: "ROLLED_BACK", fromVersion: first, toVersion: null };
     assert.deepEqual(await order(0, "rollback", seriesId), cold);
     const refused = { kind: "REFUSED", fromVersion: null, toVersion: null };
-    assert.deepEqual(await order(1, "rollback", seriesId), refused, "nothing is left to go back to");
+    assert.deepEqual(await order(1, "rollback", seriesId), refused, "no predecessor is left");
 
     await watch.stop();
     await story.endWorkers();
     const topics = await readModelTopics(story);
-    assert.deepEqual(topics.waiting, [], "no order is left");
+    assert.deepEqual(topics.waiting, [], "no order is pending");
     await countForecasts(story, sensors, topics);
     const others = watch.of("series-1").map(({ kind }) => kind);
-    assert.deepEqual(others, ["REQUESTED", "PROMOTED", "CONFIRMED"], "the other series is left alone");
+    assert.deepEqual(others, ["REQUESTED", "PROMOTED", "CONFIRMED"], "the other series is not affected");
   },
   // Nothing but people decides after the first model.
   () => learning({ where: "worker", coverageBand: 1 }, { driftRatio: 1000 }),

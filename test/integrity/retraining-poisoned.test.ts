@@ -32,7 +32,7 @@ interface Poison {
 }
 
 tellStory(
-  "a request that nobody can train becomes a dead letter, and the queue goes on",
+  "a request that no trainer can complete becomes a dead letter, and the next requests are processed",
   async (story) => {
     const sensors = new Sensors(story.log, story.input, { [seriesId]: noisy(wave(3, 8), 0.4, 1) });
     const worker = await story.startReadyWorker();
@@ -57,7 +57,7 @@ tellStory(
     await scribbleOutcomes(story, worker);
     await sensors.send(10);
     await story.untilAllSettled();
-    await until("the answers of no use to be taken away", async () => {
+    await until("unusable answers to be deleted", async () => {
       return (await readModelTopics(story)).waiting.length === 0;
     });
     await watch.stop();
@@ -68,7 +68,7 @@ tellStory(
     assert.deepEqual(
       topics.events.map(({ kind }) => kind),
       ["REQUESTED", "PROMOTED"],
-      "nothing was decided by what nobody asked for",
+      "answers without a request cause no decision",
     );
     const forecasts = (await countForecasts(story, sensors, topics)).get(seriesId);
     assert.equal(forecasts?.at(-1)?.modelVersion, topics.models[0].version);
@@ -131,7 +131,11 @@ async function assertDeadLetters(story: Story, poison: readonly Poison[]): Promi
   const { deadLetters, training } = story.config.topics;
   const letters = await readTopic(story.log, deadLetters);
   const names = letters.map(({ key }) => String(key));
-  assert.deepEqual(names.toSorted(), poison.map(({ name }) => name).sort(), "each is a dead letter, once");
+  assert.deepEqual(
+    names.toSorted(),
+    poison.map(({ name }) => name).sort(),
+    "each is exactly one dead letter",
+  );
   for (const { key, value, headers } of letters) {
     const sent = poison.find(({ name }) => name === String(key)) as Poison;
     const facts = fromDeadLetterHeaders(headers);
