@@ -1,5 +1,5 @@
-// The broker goes away under a working worker, by a power cut or in order, and comes back. The worker stays
-// alive, says that it is not ready and why, and goes on by itself. A worker may also be there before its broker.
+// The broker stops under a working worker, by a power cut or in order, and comes back. The worker stays alive, reports
+// that it is not ready and why, and continues by itself. A worker can also start before its broker.
 
 import assert from "node:assert/strict";
 import { after, before } from "node:test";

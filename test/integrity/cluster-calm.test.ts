@@ -1,4 +1,4 @@
-// Three brokers, one worker, an even load and no fault at all.
+// Three brokers, one worker, an even load and no fault.
 
 import { storyScale, tellClusterStory } from "./support/cluster-story.ts";
 

@@ -1,4 +1,4 @@
-// The coordinators of the group and of its transactions go from broker to broker, again and again.
+// The coordinators of the group and of its transactions move from broker to broker repeatedly.
 
 import { storyScale, tellClusterStory } from "./support/cluster-story.ts";
 

@@ -1,5 +1,5 @@
-// One broker and the other two no longer reach each other, but clients reach them all. The one goes on believing that
-// it leads what the others have given to somebody else.
+// One broker and the other two cannot reach each other, but clients reach all three. The isolated broker still believes
+// that it leads partitions that the others have reassigned.
 
 import { setTimeout as pause } from "node:timers/promises";
 import { storyScale, tellClusterStory } from "./support/cluster-story.ts";

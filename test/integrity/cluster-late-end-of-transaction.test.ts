@@ -1,6 +1,5 @@
-// The request that ends a transaction gets lost on its way. The worker gives it up and goes on; then, in the middle of
-// the next transaction of the same producer, the request arrives after all. A broker that took it for the end of that
-// transaction would commit half of it.
+// The request that ends a transaction is delayed. The worker gives it up and continues. During the next transaction of
+// the same producer, the request arrives. A broker that applied it to that transaction would commit half of it.
 
 import assert from "node:assert/strict";
 import { setTimeout as pause } from "node:timers/promises";

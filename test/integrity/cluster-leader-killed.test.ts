@@ -1,4 +1,4 @@
-// Brokers that lead partitions die with -9, one after the other, and come back.
+// Brokers that lead partitions are killed with -9, one after the other, and restarted.
 
 import { storyScale, tellClusterStory } from "./support/cluster-story.ts";
 

@@ -1,4 +1,4 @@
-// Leaders of the input, the forecasts and the state go from broker to broker and back, while all brokers stay up.
+// Leaders of the input, the forecasts and the state move between brokers and back, while all brokers stay up.
 
 import { storyScale, tellClusterStory } from "./support/cluster-story.ts";
 

@@ -1,6 +1,6 @@
-// A partition with one copy loses its only broker while a transaction that wrote to it is being ended. Kafka's coordinator
-// then takes it for deleted and never decides the records there. Aborted forecasts would come back with the next commit,
-// and committed ones would be lost with the next abort.
+// A partition with one copy loses its only broker while a transaction that wrote to it is being ended. Kafka's
+// coordinator then treats the partition as deleted and never decides the records there. Aborted forecasts would
+// reappear with the next commit, and committed ones would be lost with the next abort.
 
 import assert from "node:assert/strict";
 import { setTimeout as pause } from "node:timers/promises";

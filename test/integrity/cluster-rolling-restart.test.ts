@@ -1,4 +1,4 @@
-// Every broker is restarted in order, as an upgrade does it: shut down, up again, its leaders given back.
+// Every broker is restarted in order, as in an upgrade: it shuts down, starts again and gets its leaders back.
 
 import { setTimeout as pause } from "node:timers/promises";
 import { brokerIds } from "../rig/cluster-nodes.ts";

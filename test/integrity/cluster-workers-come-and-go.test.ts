@@ -1,4 +1,4 @@
-// Workers join, leave in order and are killed, while the leaders of everything they use move.
+// Workers join, leave in order and are killed, while the leaders of all their partitions move.
 
 import assert from "node:assert/strict";
 import { storyScale, tellClusterStory } from "./support/cluster-story.ts";

@@ -1,5 +1,6 @@
-// Producers compress as they like, and each batch says how. Every codec is read, and written so that other clients read
-// it. A batch that is too large when decompressed is one dead letter, and the next one is forecast.
+// Producers choose their compression, and each batch names its codec. The worker reads every codec, and other clients
+// read every codec that it writes. A batch that is too large when decompressed is one dead letter; the next one is
+// forecast.
 
 import assert from "node:assert/strict";
 import type { Observation } from "../../src/domain.ts";

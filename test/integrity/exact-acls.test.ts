@@ -1,5 +1,5 @@
-// On a cluster with ACLs every program works with exactly the rights that deploy/examples/acls.yaml lists for it, and
-// where one of them is missing, the program says which.
+// On a cluster with ACLs every program works with exactly the rights that deploy/examples/acls.yaml lists for it. If
+// one of them is missing, the program names it.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";

@@ -1,5 +1,5 @@
-// A broker fills an answer partition by partition and leaves empty what no longer fits. A follower of a topic
-// larger than one answer must not take such an empty partition for one that has nothing left at that offset.
+// A broker fills an answer partition by partition and leaves partitions empty that no longer fit. A follower of a topic
+// larger than one answer must not conclude that such an empty partition has no more records.
 
 import assert from "node:assert/strict";
 import { readAll } from "./support/far-end.ts";

@@ -1,4 +1,4 @@
-// Series are forgotten on a real broker: nothing of them is left on the topics, and no restart brings them back.
+// Series are forgotten on a real broker: the topics hold nothing of them, and no restart brings them back.
 
 import assert from "node:assert/strict";
 import { readAll } from "./support/far-end.ts";

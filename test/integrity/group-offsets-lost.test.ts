@@ -1,5 +1,5 @@
-// The group's offsets are gone, as after a week without workers or on a cluster that mirrors topics alone. The next worker
-// goes on from the position beside the state and says so.
+// The group's offsets are gone, as after a week without workers, or on a cluster that mirrors only topics. The next
+// worker continues from the position stored with the state and logs it.
 
 import assert from "node:assert/strict";
 import { Administrator } from "./support/administrator.ts";

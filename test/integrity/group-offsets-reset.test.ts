@@ -1,5 +1,6 @@
-// Somebody resets the group's offset of one partition while no worker runs. The next worker does not guess: that partition
-// waits and says so, the others go on. Putting the offset back ends it; so does saying whom to believe.
+// Somebody resets the group's offset of one partition while no worker runs. The next worker does not guess: that
+// partition waits and reports it, and the others continue. Restoring the offset resolves it, and so does
+// kafka.positions.
 
 import assert from "node:assert/strict";
 import { Administrator } from "./support/administrator.ts";

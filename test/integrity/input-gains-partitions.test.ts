@@ -1,5 +1,6 @@
-// An input topic gains partitions under running workers: they notice, widen their own topics and serve the new
-// partitions, in the same processes. What was sent to the old partitions is forecast once, before, during and after.
+// An input topic gains partitions while workers run. They notice, add partitions to their own topics and serve the new
+// partitions, in the same processes. Records in the old partitions are forecast once, before, during and after the
+// change.
 
 import assert from "node:assert/strict";
 import { avroCodec } from "../../src/log/codec/avro.ts";

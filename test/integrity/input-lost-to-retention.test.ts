@@ -1,5 +1,5 @@
-// Retention deletes input before it was read: while no worker runs, and under one that is behind. It is counted and
-// logged, and reading goes on with what is left.
+// Retention deletes input before it is read: while no worker runs, and while a worker is behind. The loss is counted
+// and logged, and reading continues with the remaining records.
 
 import assert from "node:assert/strict";
 import type { Observation } from "../../src/domain.ts";

@@ -1,5 +1,5 @@
-// The input topic is deleted and made anew under the same name. Whether the new one ends before the old position or after
-// it, the worker notices, counts and logs it, and reads everything in the new topic once.
+// The input topic is deleted and recreated under the same name. Whether the new one ends before the old position or
+// after it, the worker notices, counts and logs it, and reads everything in the new topic once.
 
 import assert from "node:assert/strict";
 import type { WorkerProcess } from "../rig/worker-process.ts";

@@ -1,5 +1,5 @@
-// The worker is killed again and again, as by the kernel or a power cut, with a transaction open, and started
-// again. Nothing is lost, nothing is doubled.
+// The worker is killed repeatedly, as by the kernel or a power cut, with a transaction open, and started again. Nothing
+// is lost or duplicated.
 
 import assert from "node:assert/strict";
 import { tellStory } from "./support/story.ts";

@@ -1,5 +1,5 @@
-// The cluster is lost, and another one holds a mirror of the input and of the state, at the same offsets but without the
-// group. Topics have other ids there. A worker that is pointed at it goes on from the position in the state.
+// The cluster is lost, and another one has a mirror of the input and the state, at the same offsets but without the
+// group. Topics have other ids there. A worker on the mirror continues from the position in the state.
 
 import assert from "node:assert/strict";
 import { after, before } from "node:test";

@@ -1,5 +1,5 @@
-// A worker that logs in with OAuth tokens works on after every one of them has expired, whether it fetches them itself
-// or finds them in a file; one that cannot log in says why, without its secret.
+// A worker that logs in with OAuth tokens continues after every token has expired, whether it fetches tokens itself or
+// reads them from a file. A worker that cannot log in reports why, without its secret.
 
 import assert from "node:assert/strict";
 import { generateKeyPairSync } from "node:crypto";

@@ -1,6 +1,5 @@
-// A real Prometheus scrapes a working worker with our rules, thirty times as fast as they stand. While all is well nothing
-// fires, the start included; records that cannot be read and a broker that goes away each fire their own alert and
-// no other.
+// A real Prometheus scrapes a working worker with our rules, thirty times as fast as configured. In a healthy fleet no
+// alert fires, not even at the start. Unreadable records and a lost broker each fire their own alert and no other.
 
 import assert from "node:assert/strict";
 import { after, before } from "node:test";

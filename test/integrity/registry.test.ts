@@ -1,5 +1,5 @@
-// Observations framed with schema ids of a real registry, whose schema evolves on the way, and forecasts framed
-// in the same way. While the registry is gone the worker waits and says so; when it is back, it goes on.
+// Observations are framed with schema ids of a real registry, and their schema evolves. Forecasts are framed in the
+// same way. While the registry is down the worker waits and reports it; afterwards it continues.
 
 import assert from "node:assert/strict";
 import { after, before } from "node:test";

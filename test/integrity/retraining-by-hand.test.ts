@@ -1,5 +1,5 @@
-// People at the keyboard, while a worker runs: they look at the models, have one trained, and take it back. The commands
-// are processes of their own and tell by their exit codes what became of it.
+// While a worker runs, an operator looks at the models, orders a training and rolls it back. The commands run in
+// separate processes, and their exit codes report the result.
 
 import assert from "node:assert/strict";
 import type { ModelEventRecord } from "../../src/log/codec/schemas.generated.ts";

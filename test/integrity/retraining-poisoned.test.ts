@@ -1,5 +1,6 @@
-// Requests that nobody can train, and answers that nobody can use, lie among good ones. Each bad request ends up among
-// the dead letters with its reason, the queue goes on behind it, and the models that serve go on serving.
+// Requests that no trainer can complete, and answers that no worker can use, are among good ones. Each bad request
+// becomes a dead letter with its reason, the requests behind it are processed, and the serving models continue to
+// serve.
 
 import assert from "node:assert/strict";
 import type { DeadLetterReason } from "../../src/domain.ts";

@@ -1,5 +1,5 @@
-// One worker, two trainers, and one of those killed in the middle of its work: every request is answered once, and the
-// models serve without a restart. Then one series becomes another one: it alone is trained again.
+// One worker and two trainers, one of which is killed during its work: every request is answered once, and the models
+// serve without a restart. Then the behaviour of one series changes, and only that series is retrained.
 
 import assert from "node:assert/strict";
 import type { WorkerProcess } from "../rig/worker-process.ts";

@@ -1,5 +1,5 @@
-// The worker is killed just before, in the middle of and just after committing that a model was promoted. Whoever comes
-// next serves the same model, and the promotion is told once.
+// The worker is killed just before, during and just after committing a promotion. Its successor serves the same model,
+// and the promotion has one event.
 
 import assert from "node:assert/strict";
 import { setImmediate as nextTurn } from "node:timers/promises";

@@ -1,5 +1,5 @@
-// A fleet changes under load: a second worker joins and leaves in order, a third joins and is killed. No
-// partition stands still for long, none that stays is restored in vain, nothing is lost or doubled.
+// A fleet changes under load: a second worker joins and leaves in order, a third joins and is killed. No partition
+// stalls for long, no partition that stays with its worker is restored, and nothing is lost or duplicated.
 
 import assert from "node:assert/strict";
 import type { WorkerProcess } from "../rig/worker-process.ts";

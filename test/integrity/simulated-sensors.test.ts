@@ -1,5 +1,5 @@
-// `forecastnet sensors` on a real broker: a worker forecasts what they write, in the format configured for their
-// topic, and whoever starts them on a topic that is not there is told what to do.
+// `forecastnet sensors` on a real broker: a worker forecasts what the sensors write, in the format configured for their
+// topic. If the topic does not exist, the command reports what to do.
 
 import assert from "node:assert/strict";
 import { readAll } from "./support/far-end.ts";

@@ -1,6 +1,6 @@
-// A worker with a difficult past (late points, gaps, duplicates, jitter, intervals it had to find, several
-// channels) is lost. The state another process restores equals, to the byte, what the lost one had come to by its
-// last commit; a worker that goes on from it forecasts, to the byte, as if nothing had happened.
+// A worker with a complex history (late points, gaps, duplicates, jitter, intervals it had to detect, several channels)
+// is lost. The state that another process restores equals the last committed state of the lost worker byte for byte,
+// and a worker that continues from it makes byte for byte the forecasts of an uninterrupted run.
 
 import assert from "node:assert/strict";
 import type { Observation } from "../../src/domain.ts";

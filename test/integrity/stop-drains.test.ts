@@ -1,5 +1,5 @@
-// SIGTERM in the middle of a large backlog: the worker settles what it holds, leaves and ends with code 0. What
-// it committed is whole, and its successor goes on from there.
+// SIGTERM during a large backlog: the worker settles the batches it holds, leaves the group and ends with code 0. Its
+// commits are complete, and its successor continues from there.
 
 import assert from "node:assert/strict";
 import { expectFrom } from "./support/expectation.ts";

@@ -1,5 +1,5 @@
-// A worker is frozen past its session timeout, as by a stalled disk or a sleeping virtual machine. Another one
-// takes its partitions over. When it wakes up, it must find out, write nothing twice and be of use again.
+// A worker is frozen past its session timeout, as by a stalled disk or a sleeping virtual machine. Another one takes
+// over its partitions. When it wakes up, it must notice that, write nothing twice and join again.
 
 import assert from "node:assert/strict";
 import type { WorkerProcess } from "../rig/worker-process.ts";
