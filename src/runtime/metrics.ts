@@ -62,11 +62,11 @@ export function createMetrics(version: string, settings: MetricSettings = defaul
   };
 }
 
-type Table = typeof metricTable;
+type MetricTable = typeof metricTable;
 type Built = {
-  readonly [M in keyof Table]: Table[M]["kind"] extends "counter"
+  readonly [M in keyof MetricTable]: MetricTable[M]["kind"] extends "counter"
     ? Counter
-    : Table[M]["kind"] extends "gauge"
+    : MetricTable[M]["kind"] extends "gauge"
       ? Gauge
       : Histogram;
 };

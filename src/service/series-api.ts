@@ -7,9 +7,8 @@
 // Ids are percent-encoded. The order needs the token. It is answered with 202 and carried out with the next batch.
 
 import { randomUUID } from "node:crypto";
-import type { LiveScores, Tier } from "../domain.ts";
+import type { LiveScores, SeriesFacts, Tier } from "../domain.ts";
 import type { PartitionLifecycle } from "../lifecycle/partition-lifecycle.ts";
-import type { SeriesFacts } from "../lifecycle/partition-view.ts";
 import { isCohortKey } from "../models/cohort.ts";
 import type { Phase } from "../models/life.ts";
 import type { Clock } from "../runtime/clock.ts";

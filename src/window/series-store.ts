@@ -2,7 +2,7 @@
 // what is asked about one series (when it is forgotten, its figures), then how the store is filled when a partition is
 // taken over. Reads and writes no topic: callers do.
 
-import type { SeriesSettings } from "../domain.ts";
+import type { SeriesFacts, SeriesSettings } from "../domain.ts";
 import type { StateBlockRecord } from "../log/codec/schemas.generated.ts";
 import type { StoredRecord } from "../log/log.ts";
 import { type Clock, systemClock } from "../runtime/clock.ts";
@@ -225,20 +225,6 @@ function endsAtMs(series: Series): number | null {
   const newest = grid.newestSlot;
   const stepsMs = interval.timeOf(newest, offsetMs) - interval.timeOf(newest - LEAST_STEPS, offsetMs);
   return seenMs + Math.max(limitMs, stepsMs);
-}
-
-export interface SeriesFacts {
-  /** Null until an automatic interval is found. */
-  readonly interval: string | null;
-  readonly channels: number;
-  /** Observations stored. */
-  readonly points: number;
-  /** Event time of the newest observation; null without any. */
-  readonly lastTimeMs: number | null;
-  /** Wall-clock time at which the state was last stored. */
-  readonly seenMs: number;
-  /** When the series is forgotten unless it sends before; null for never. */
-  readonly endsAtMs: number | null;
 }
 
 function factsOf(series: Series): SeriesFacts {

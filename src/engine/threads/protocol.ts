@@ -2,14 +2,14 @@
 // each, and models in shared memory. The cost of a message depends on its number of objects far more than on its
 // bytes. Weights are shared and never copied: a thread gets a model once and then knows it by a number.
 
+import type { ForecastOptions } from "../../models/family.ts";
 import type {
-  Distribution,
+  EngineAnswer,
+  EngineForecast,
+  EngineTask,
   FitProgress,
   FitResult,
   FitTask,
-  ForecastAnswer,
-  ForecastOptions,
-  ForecastTask,
 } from "../../models/forecastnet/engine.ts";
 import { type ForecastNetModel, inputLengthOf } from "../../models/forecastnet/model.ts";
 import { type ErrorCode, ForecastnetError } from "../../runtime/errors.ts";
@@ -85,7 +85,7 @@ export interface PackedTasks {
 }
 
 export function packTasks(
-  tasks: readonly ForecastTask[],
+  tasks: readonly EngineTask[],
   idOf: (model: ForecastNetModel) => number,
 ): PackedTasks {
   const modelIds = new Int32Array(tasks.length);
@@ -109,8 +109,8 @@ export function packTasks(
 export function unpackTasks(
   { modelIds, lengths, windows }: PackedTasks,
   modelOf: (id: number) => ForecastNetModel,
-): ForecastTask[] {
-  const tasks = new Array<ForecastTask>(modelIds.length);
+): EngineTask[] {
+  const tasks = new Array<EngineTask>(modelIds.length);
   let end = 0;
   for (let i = 0; i < modelIds.length; i++) {
     tasks[i] = { model: modelOf(modelIds[i]), window: windows.subarray(end, end + lengths[i]) };
@@ -125,7 +125,7 @@ interface PackedAnswers {
   readonly failures: readonly { readonly task: number; readonly failure: Failure }[];
 }
 
-export function packAnswers(answers: readonly ForecastAnswer[]): PackedAnswers {
+export function packAnswers(answers: readonly EngineAnswer[]): PackedAnswers {
   const failures: PackedAnswers["failures"][number][] = [];
   const parts: Float64Array[] = [];
   answers.forEach((answer, task) => {
@@ -144,16 +144,16 @@ export function packAnswers(answers: readonly ForecastAnswer[]): PackedAnswers {
 /** The arrays of the distributions are views of the received array. */
 export function unpackAnswers(
   { values, failures }: PackedAnswers,
-  tasks: readonly ForecastTask[],
+  tasks: readonly EngineTask[],
   { levels }: ForecastOptions,
-): ForecastAnswer[] {
+): EngineAnswer[] {
   const failureByTask = new Map(failures.map(({ task, failure }) => [task, failure]));
   let end = 0;
   const take = (length: number): Float64Array => {
     end += length;
     return values.subarray(end - length, end);
   };
-  return tasks.map(({ model }, i): Distribution | ForecastnetError => {
+  return tasks.map(({ model }, i): EngineForecast | ForecastnetError => {
     const failure = failureByTask.get(i);
     if (failure !== undefined) return fromFailure(failure);
     const { horizon, targets } = model.members[0].spec;

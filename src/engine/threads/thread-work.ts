@@ -1,13 +1,13 @@
 // The work of one thread. Forecasts run when they arrive. Trainings wait in a queue; the first advances by one step
 // whenever the thread has read all its messages, so that a forecast waits for one step at most.
 
+import type { ForecastOptions } from "../../models/family.ts";
 import type {
+  EngineAnswer,
+  EngineTask,
   FitProgress,
   FitResult,
   FitTask,
-  ForecastAnswer,
-  ForecastOptions,
-  ForecastTask,
 } from "../../models/forecastnet/engine.ts";
 import type { ForecastNetModel } from "../../models/forecastnet/model.ts";
 import { ForecastnetError } from "../../runtime/errors.ts";
@@ -28,7 +28,7 @@ import {
 
 /** What a thread works with; its entry provides it. */
 interface ThreadDependencies {
-  forecast(tasks: readonly ForecastTask[], options: ForecastOptions): readonly ForecastAnswer[];
+  forecast(tasks: readonly EngineTask[], options: ForecastOptions): readonly EngineAnswer[];
   train(tasks: readonly FitTask[]): Training;
   /** Frees what the executor holds for a model that will not be requested again. */
   release(model: ForecastNetModel): void;

@@ -6,17 +6,17 @@
 
 import { availableParallelism } from "node:os";
 import { Worker } from "node:worker_threads";
+import type { ForecastOptions } from "../../models/family.ts";
 import type {
   Engine,
+  EngineAnswer,
   EngineDescription,
   EngineStatus,
+  EngineTask,
   FitControl,
   FitProgress,
   FitResult,
   FitTask,
-  ForecastAnswer,
-  ForecastOptions,
-  ForecastTask,
 } from "../../models/forecastnet/engine.ts";
 import type { ForecastNetModel } from "../../models/forecastnet/model.ts";
 import { ForecastnetError } from "../../runtime/errors.ts";
@@ -105,10 +105,7 @@ class ThreadedEngine implements Engine {
     };
   }
 
-  async forecast(
-    tasks: readonly ForecastTask[],
-    options: ForecastOptions,
-  ): Promise<readonly ForecastAnswer[]> {
+  async forecast(tasks: readonly EngineTask[], options: ForecastOptions): Promise<readonly EngineAnswer[]> {
     const size = this.#chunkSize(tasks.length);
     const answers = await Promise.all(
       chunksOf(tasks, size).map((chunk) =>
@@ -173,9 +170,9 @@ class ThreadedEngine implements Engine {
 
   async #forecastOn(
     thread: EngineThread,
-    tasks: readonly ForecastTask[],
+    tasks: readonly EngineTask[],
     options: ForecastOptions,
-  ): Promise<ForecastAnswer[]> {
+  ): Promise<EngineAnswer[]> {
     const packed = packTasks(tasks, (model) => {
       const { id, shared } = this.#models.of(model);
       thread.sendModel(id, shared);

@@ -6,6 +6,7 @@
 import { ForecastnetError } from "../../runtime/errors.ts";
 import type { Scaler } from "../family.ts";
 import { isRecord } from "../field-problems.ts";
+import type { Unchecked } from "./cells.ts";
 import type { ForecastNetModel } from "./model.ts";
 import { parseSpec } from "./parse-spec.ts";
 import { sharedPlan } from "./shared-plan.ts";
@@ -47,8 +48,6 @@ export function toHeaderJson(header: ModelHeader): string {
   });
   return JSON.stringify({ ...header, members });
 }
-
-type Unchecked<T> = { readonly [Field in keyof T]?: unknown };
 
 /** `where` names the source in errors. Equal specs of different models become one object. */
 export function parseHeader(bytes: Uint8Array, where: string): ModelHeader {

@@ -4,7 +4,7 @@ import type { SeriesSettings, Window } from "../../../src/domain.ts";
 import { ModelStore } from "../../../src/forecast/model-store.ts";
 import { coldForecastOf, Forecaster } from "../../../src/forecast/to-forecasts.ts";
 import { createFamilies } from "../../../src/models/families.ts";
-import type { Engine, ForecastAnswer, ForecastTask } from "../../../src/models/forecastnet/engine.ts";
+import type { Engine, EngineAnswer, EngineTask } from "../../../src/models/forecastnet/engine.ts";
 import { ForecastnetError } from "../../../src/runtime/errors.ts";
 import { silentLogger } from "../../../src/runtime/logging.ts";
 import { openIdleEngine } from "../../pipeline/support/idle-engine.ts";
@@ -33,7 +33,7 @@ const windowOf = (seriesId: string, steps: number, channels = 1): Window => ({
   ...{ freshSteps: steps, filledShare: 0.25, skippedOrigins: 4, seasonalErrors: null },
 });
 
-type Answer = (task: ForecastTask, index: number) => ForecastAnswer;
+type Answer = (task: EngineTask, index: number) => EngineAnswer;
 
 /** A distribution whose numbers tell the series it was asked for. */
 const answerOf: Answer = ({ model, window }) => {

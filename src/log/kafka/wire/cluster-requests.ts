@@ -16,7 +16,7 @@ const NO_ID = "0".repeat(32);
 export interface ClusterMetadata {
   readonly brokers: readonly KnownBroker[];
   readonly controllerId: number;
-  readonly topics: readonly FoundTopic[];
+  readonly topics: readonly TopicMetadata[];
 }
 
 export interface KnownBroker {
@@ -26,15 +26,15 @@ export interface KnownBroker {
   readonly rack: string | null;
 }
 
-export interface FoundTopic {
+export interface TopicMetadata {
   readonly errorCode: number;
   readonly topic: string;
   /** Hexadecimal; null if the broker knows none. A topic that was deleted and recreated has another id. */
   readonly topicId: string | null;
-  readonly partitions: readonly FoundPartition[];
+  readonly partitions: readonly PartitionMetadata[];
 }
 
-export interface FoundPartition {
+export interface PartitionMetadata {
   readonly partition: number;
   /** -1 while the partition has no leader. */
   readonly leader: number;
@@ -73,7 +73,7 @@ function readBroker(from: WireReader): KnownBroker {
   return { nodeId, host, port, rack };
 }
 
-function readTopic(from: WireReader): FoundTopic {
+function readTopic(from: WireReader): TopicMetadata {
   const errorCode = from.int16();
   const topic = from.compactString() ?? "";
   const topicId = from.raw(16).toString("hex");
@@ -84,7 +84,7 @@ function readTopic(from: WireReader): FoundTopic {
   return { errorCode, topic, topicId: topicId === NO_ID ? null : topicId, partitions };
 }
 
-function readPartition(from: WireReader): FoundPartition {
+function readPartition(from: WireReader): PartitionMetadata {
   from.int16(); // error code: only repeats that there is no leader
   const [partition, leader, leaderEpoch] = [from.int32(), from.int32(), from.int32()];
   for (const _ of ["replicas", "in sync", "offline"]) from.compactArray(() => from.int32());

@@ -174,7 +174,7 @@ export function describeTransaction(transactionalId: string): KafkaRequest<reado
 }
 
 /** Record batches as bytes, at most one per partition. */
-export interface EncodedBatch extends TopicPartition {
+export interface ProduceBatch extends TopicPartition {
   readonly bytes: Buffer;
 }
 
@@ -184,7 +184,7 @@ export interface Produced extends PartitionCode {
 
 export function produce(
   transactionalId: string | null,
-  batches: readonly EncodedBatch[],
+  batches: readonly ProduceBatch[],
   timeoutMs: number,
 ): KafkaRequest<readonly Produced[]> {
   const allReplicas = -1;

@@ -8,17 +8,17 @@ import { createReferenceExecutor } from "../../../../src/engine/reference/refere
 import type { ExecutorSetup } from "../../../../src/engine/threads/protocol.ts";
 import { openThreadedEngine } from "../../../../src/engine/threads/threaded-engine.ts";
 import type {
-  Distribution,
   Engine,
+  EngineForecast,
+  EngineTask,
   FitTask,
-  ForecastTask,
 } from "../../../../src/models/forecastnet/engine.ts";
 import { frameHistory } from "../../../../src/models/forecastnet/framing.ts";
 import { randomModel, waveOf } from "../../../rig/random-model.ts";
 
 const options = { paths: 8, levels: [0.1, 0.9] };
 
-const tasks: readonly ForecastTask[] = [1, 2, 3].map((seed) => {
+const tasks: readonly EngineTask[] = [1, 2, 3].map((seed) => {
   const model = randomModel({ key: `s${seed}`, seed });
   return { model, window: waveOf(model, seed) };
 });
@@ -64,9 +64,9 @@ for (const setup of [{ kind: "simd" }, { kind: "tensorflow", memoryMb: 64 }] as 
       const { name, device, detail } = engine.description;
       assert.equal(name, setup.kind);
       assert.ok(["cpu", "gpu"].includes(device) && detail !== "", `${device}: ${detail}`);
-      const answers = (await engine.forecast(tasks, options)) as readonly Distribution[];
-      const expected = forecastModels(createReferenceExecutor(), tasks, options) as readonly Distribution[];
-      const numbers = ({ mean, standardDeviation, quantiles }: Distribution) =>
+      const answers = (await engine.forecast(tasks, options)) as readonly EngineForecast[];
+      const expected = forecastModels(createReferenceExecutor(), tasks, options) as readonly EngineForecast[];
+      const numbers = ({ mean, standardDeviation, quantiles }: EngineForecast) =>
         [mean, standardDeviation, ...quantiles].flatMap((values) => [...values]);
       for (const [i, answer] of answers.entries()) {
         for (const [n, value] of numbers(answer).entries()) {
