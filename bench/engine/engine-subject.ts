@@ -7,7 +7,6 @@ import { runInNewContext } from "node:vm";
 import { Worker } from "node:worker_threads";
 import { createInProcessEngine } from "../../src/engine/in-process-engine.ts";
 import { createReferenceExecutor } from "../../src/engine/reference/reference-executor.ts";
-import { openThreadedEngine } from "../../src/engine/threads/threaded-engine.ts";
 import type { Engine, EngineForecast, EngineTask, FitTask } from "../../src/models/forecastnet/engine.ts";
 import { frameHistory } from "../../src/models/forecastnet/framing.ts";
 import { initialWeights } from "../../src/models/forecastnet/initial-weights.ts";
@@ -15,6 +14,7 @@ import type { ForecastNetModel } from "../../src/models/forecastnet/model.ts";
 import { decodeModel, encodeModel } from "../../src/models/forecastnet/model-bytes.ts";
 import { planNet } from "../../src/models/forecastnet/plan.ts";
 import { createRandom } from "../../src/runtime/random.ts";
+import { openBenchEngine } from "../rig/bench-engine.ts";
 import { answerParent } from "../rig/child-task.ts";
 import { type EngineAnswer, type EngineQuestion, fleetSpec, levels } from "./engine-questions.ts";
 import { horizon, paths } from "./works.ts";
@@ -33,7 +33,7 @@ answerParent(async (question: EngineQuestion): Promise<EngineAnswer> => {
       threads = question.threads;
       engine =
         question.engine === "simd"
-          ? await openThreadedEngine({ setup: { kind: "simd" }, threads: question.threads })
+          ? await openBenchEngine(question.threads)
           : createInProcessEngine(createReferenceExecutor(), {
               name: "reference",
               device: "cpu",

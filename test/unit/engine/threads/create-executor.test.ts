@@ -1,9 +1,10 @@
-// Executors in threads: each loads there, agrees with the reference, and trains. TensorFlow runs on the backend that is
-// set up on this machine.
+// Executors as the product hosts them: each loads in a thread, agrees with the reference, and trains. TensorFlow runs on the
+// backend that is set up on this machine.
 
 import assert from "node:assert/strict";
 import { describe, type TestContext, test } from "node:test";
 import { forecastModels } from "../../../../src/engine/forecast-model.ts";
+import { openInProcessEngine } from "../../../../src/engine/in-process-engine.ts";
 import { createReferenceExecutor } from "../../../../src/engine/reference/reference-executor.ts";
 import type { ExecutorSetup } from "../../../../src/engine/threads/protocol.ts";
 import { openThreadedEngine } from "../../../../src/engine/threads/threaded-engine.ts";
@@ -58,7 +59,7 @@ async function openFor(t: TestContext, setup: ExecutorSetup): Promise<Engine> {
 }
 
 for (const setup of [{ kind: "simd" }, { kind: "tensorflow", memoryMb: 64 }] as const) {
-  describe(`the ${setup.kind} executor in a thread`, () => {
+  describe(`the ${setup.kind} executor`, () => {
     test("forecasts as the reference does, and reports its hardware", async (t) => {
       const engine = await openFor(t, setup);
       const { name, device, detail } = engine.description;
@@ -77,7 +78,8 @@ for (const setup of [{ kind: "simd" }, { kind: "tensorflow", memoryMb: 64 }] as 
     });
 
     test("trains nets of several shapes", async (t) => {
-      const engine = await openFor(t, setup);
+      const engine = await openInProcessEngine(setup);
+      t.after(() => engine.close());
       const reported = new Set<number>();
       const results = await engine.fit(fits, { onProgress: ({ task }) => reported.add(task) });
       assert.deepEqual([...reported].sort(), [0, 1, 2]);
