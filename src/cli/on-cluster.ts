@@ -3,6 +3,7 @@
 
 import { openKafkaLog } from "../log/kafka/kafka-log.ts";
 import type { Log } from "../log/log.ts";
+import type { Clock } from "../runtime/clock.ts";
 import { loadConfig } from "../runtime/config/load.ts";
 import type { AppConfig } from "../runtime/config/schema.ts";
 import { ForecastnetError } from "../runtime/errors.ts";
@@ -49,6 +50,7 @@ export interface FleetDeps {
   readonly log: Log;
   readonly topics: { readonly models: string; readonly state: string; readonly events: string };
   readonly io: Pick<CommandIo, "out" | "err">;
+  readonly clock: Clock;
   /** Fires when the user stops waiting. */
   readonly signal: AbortSignal;
 }
@@ -56,11 +58,20 @@ export interface FleetDeps {
 /** A problem that the user can fix. */
 export class UserError extends Error {}
 
-/** Runs `act` once the fleet's topics are known to exist. Returns the exit code. */
-export async function runOnFleet(deps: FleetDeps, act: () => Promise<number>): Promise<number> {
+/** What a command does for each of its actions. Returns the exit code. */
+export type FleetActions<Line extends { readonly action: string }, Deps> = Readonly<
+  Record<Line["action"], (line: Line, deps: Deps) => Promise<number>>
+>;
+
+/** Runs the action of the line once the fleet's topics are known to exist. Returns the exit code. */
+export async function runOnFleet<Line extends { readonly action: string }, Deps extends FleetDeps>(
+  actions: FleetActions<Line, Deps>,
+  line: Line,
+  deps: Deps,
+): Promise<number> {
   try {
     await demandTopics(deps);
-    return await act();
+    return await actions[line.action as Line["action"]](line, deps);
   } catch (error) {
     if (error instanceof UserError || error instanceof ForecastnetError) {
       deps.io.err(printable(error.message));

@@ -7,6 +7,7 @@ import { orderKey } from "../log/codec/model-keys.ts";
 import type { ModelEventRecord, ModelOrderRecord } from "../log/codec/schemas.generated.ts";
 import type { Log, StoredBatch } from "../log/log.ts";
 import { ForecastnetError } from "../runtime/errors.ts";
+import type { FleetDeps } from "./on-cluster.ts";
 
 const orderCodec = avroCodec("ModelOrder");
 const eventCodec = avroCodec("ModelEvent");
@@ -17,11 +18,7 @@ export interface AddressedOrder {
   readonly partition: number;
 }
 
-export interface OrderDeps {
-  readonly log: Log;
-  readonly topics: { readonly models: string; readonly events: string };
-  readonly signal: AbortSignal;
-}
+type OrderDeps = Pick<FleetDeps, "log" | "topics" | "signal">;
 
 /** Sends the orders without waiting for an answer. */
 export async function sendOrders(

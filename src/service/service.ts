@@ -226,6 +226,29 @@ export class Service {
   }
 }
 
+/** A process that runs as a service: what its owner may ask of it. */
+export abstract class ServiceProcess {
+  protected abstract readonly service: Service;
+
+  /** Resolves once stopped; rejects with the reason when the process cannot go on. */
+  get done(): Promise<void> {
+    return this.service.done;
+  }
+
+  get port(): number | undefined {
+    return this.service.port;
+  }
+
+  status(): ServiceStatus {
+    return this.service.status();
+  }
+
+  /** Asks the process to stop. Await `done` for its end. */
+  stop(why: string): void {
+    this.service.stop(why);
+  }
+}
+
 /** Why a member of a group is not ready; null when it is. */
 export function memberTrouble(
   member: { readonly isJoined: boolean; readonly outage: string | null } | undefined,

@@ -3,7 +3,6 @@
 
 import type { TrainingSet } from "../../models/forecastnet/framing.ts";
 import type { Derivatives, NetExecutor, PathOutputs, SampleTask } from "../executor.ts";
-import { checkSampleTask, checkTrainingSet, checkWeights } from "./check-sizes.ts";
 import type { LoadedTensorFlow, TensorFlow } from "./native-binding.ts";
 import { runNets, type TensorFeed } from "./net-ops.ts";
 import { fromPanel, LayoutCache, type PanelLayout, toPanel } from "./panel-layout.ts";
@@ -36,7 +35,6 @@ export function createTensorFlowExecutor(
   const sessions = new Set<StackedSession>();
   return {
     sample(tasks) {
-      for (const [i, task] of tasks.entries()) checkSampleTask(task, `task ${i}`);
       return sampleStacked({ tf, layouts, residents, limit: limits.forecast }, tasks);
     },
     train(plan, tasks) {
@@ -48,8 +46,6 @@ export function createTensorFlowExecutor(
       return session;
     },
     differentiate({ plan, weights }, rows) {
-      checkWeights(plan, weights, "the net");
-      checkTrainingSet(plan, rows, "the rows");
       return differentiateNet({ tf, layout: layouts.of(plan), loss: plan.spec.loss }, weights, rows);
     },
     resident: () => ({ models: residents.count, bytes: residents.bytes }),
