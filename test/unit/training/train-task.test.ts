@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { before, describe, test } from "node:test";
 import { openInProcessEngine } from "../../../src/engine/in-process-engine.ts";
-import { createHoldout } from "../../../src/gate/holdout.ts";
+import { createHoldout } from "../../../src/gate/judge.ts";
 import { createFamilies, type Families } from "../../../src/models/families.ts";
 import type { Engine } from "../../../src/models/forecastnet/engine.ts";
 import { decodeModel, encodeModel } from "../../../src/models/forecastnet/model-bytes.ts";

@@ -6,26 +6,12 @@ import type { StateBlockRecord } from "../../../src/log/codec/schemas.generated.
 import { BLOCK_SLOTS } from "../../../src/window/grid.ts";
 import { restoreStore, SeriesStore } from "../../../src/window/series-store.ts";
 import { blockKey } from "../../../src/window/state-blocks.ts";
+import { seriesSettings } from "../../rig/series-settings.ts";
 
 const HOUR = 3_600_000;
 const LEVELS = [0.1, 0.5, 0.9];
 
-const SETTINGS: SeriesSettings = {
-  interval: "PT1H",
-  horizon: 4,
-  season: 6,
-  history: 150,
-  every: 1,
-  gapPolicy: "seasonal",
-  gapMax: 3,
-  offsetMs: 0,
-  cohort: "",
-  family: "forecastnet",
-  form: "auto",
-  driftRatio: 1.5,
-  driftBound: 0,
-  forgetAfter: "never",
-};
+const SETTINGS = seriesSettings({ horizon: 4, season: 6, history: 150, gapPolicy: "seasonal" });
 
 const storeWith = (settings: Partial<SeriesSettings> = {}) =>
   new SeriesStore(() => ({ ...SETTINGS, ...settings }));
