@@ -26,20 +26,29 @@ export async function onCluster(
   act: (cluster: Cluster) => Promise<number>,
 ): Promise<number> {
   const config = loadConfig({ argv: configArgv, env: io.env });
-  const stopping = new AbortController();
-  const stop = () => stopping.abort();
-  process.on("SIGINT", stop).on("SIGTERM", stop);
   try {
-    const log = await openKafkaLog(kafkaOptions(config, silentLogger));
-    try {
-      return await act({ config, log, signal: stopping.signal });
-    } finally {
-      await log.close();
-    }
+    return await untilStopped(async (signal) => {
+      const log = await openKafkaLog(kafkaOptions(config, silentLogger));
+      try {
+        return await act({ config, log, signal });
+      } finally {
+        await log.close();
+      }
+    });
   } catch (error) {
     if (!(error instanceof ForecastnetError)) throw error;
     io.err(error.message);
     return exitCodes.notDone;
+  }
+}
+
+/** Runs `act` with a signal that fires on Ctrl-C and SIGTERM, which do not end the process meanwhile. */
+export async function untilStopped<T>(act: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const stopping = new AbortController();
+  const stop = () => stopping.abort();
+  process.on("SIGINT", stop).on("SIGTERM", stop);
+  try {
+    return await act(stopping.signal);
   } finally {
     process.off("SIGINT", stop).off("SIGTERM", stop);
   }

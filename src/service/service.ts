@@ -8,12 +8,12 @@
 //       │          │          │           │
 //       └──────────┴──────────┴───────────┴─► failed
 
-import type { Timers } from "../runtime/clock.ts";
 import { ForecastnetError } from "../runtime/errors.ts";
 import { type HttpServer, type Routes, serveHttp, text } from "../runtime/http.ts";
 import type { Logger } from "../runtime/logging.ts";
 import type { Metrics, WorkerFacts } from "../runtime/metric-groups.ts";
 import { backoff, fired, settlesWithin } from "../runtime/waiting.ts";
+import type { Surroundings } from "./pipeline-parts.ts";
 import { Resource } from "./resource.ts";
 
 export interface Work {
@@ -28,7 +28,7 @@ export interface Work {
   readonly closes: readonly Pick<Resource<unknown>, "seal" | "close">[];
 }
 
-export interface ServiceParts {
+export interface ServiceParts extends Pick<Surroundings, "clock" | "random" | "logger"> {
   readonly role: Role;
   readonly settings: {
     readonly host: string;
@@ -36,10 +36,6 @@ export interface ServiceParts {
     readonly port: number | null;
     readonly graceMs: number;
   };
-  readonly clock: Timers;
-  /** Uniform in [0, 1), for jitter. */
-  readonly random: () => number;
-  readonly logger: Logger;
   readonly metrics: Pick<Metrics, "moved" | "expose">;
   readonly work: Work;
 }

@@ -45,14 +45,10 @@ export class Trainer extends ServiceProcess {
   constructor(parts: TrainerParts) {
     super();
     this.#parts = parts;
-    const { config, clock, random, logger, metrics } = parts;
     this.service = new Service({
+      ...parts,
       role: "trainer",
-      settings: config.worker,
-      clock,
-      random,
-      logger,
-      metrics,
+      settings: parts.config.worker,
       work: {
         run: () => this.#run(),
         trouble: () => memberTrouble(this.#membership.opened?.status()),

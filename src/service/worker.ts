@@ -59,14 +59,11 @@ export class Worker extends ServiceProcess {
   constructor(parts: WorkerParts) {
     super();
     this.#parts = parts;
-    const { config, clock, random, logger, metrics, servesHttp = true } = parts;
+    const { config, servesHttp = true } = parts;
     this.service = new Service({
+      ...parts,
       role: "worker",
       settings: servesHttp ? config.worker : { ...config.worker, port: null },
-      clock,
-      random,
-      logger,
-      metrics,
       work: {
         run: () => this.#run(),
         trouble: () => this.#trouble(),
