@@ -17,7 +17,7 @@ import { type ErrorCode, ForecastnetError, PartitionLostError } from "./runtime/
 import type { Logger } from "./runtime/logging.ts";
 import type { SourceMetrics } from "./runtime/metric-groups.ts";
 
-export interface IsolationParts {
+interface IsolationParts {
   readonly deadLetters: DeadLetterTopic;
   readonly clock: Clock;
   readonly logger: Logger;

@@ -24,7 +24,7 @@ export const exitCodes = {
 } as const;
 
 /** One flag: its meaning, the name of its value in the help (null for a switch) and the format of that value. */
-export interface Flag<T> {
+interface Flag<T> {
   readonly doc: string;
   readonly valueName: string | null;
   readonly format: Format<unknown> | null;
@@ -48,7 +48,7 @@ export function option<T>(doc: string, valueName: string, format: Format<T>, fal
 
 type Flags = Readonly<Record<string, Flag<unknown>>>;
 
-export interface Action<F extends Flags> {
+interface Action<F extends Flags> {
   readonly doc: string;
   /** Name of the one argument that the action needs, such as KEY; absent when it takes none. */
   readonly argument?: string;
@@ -58,7 +58,7 @@ export interface Action<F extends Flags> {
   readonly required?: keyof F & string;
 }
 
-export interface Command<F extends Flags, A extends string> {
+interface Command<F extends Flags, A extends string> {
   readonly name: string;
   readonly summary: string;
   readonly flags: F;
@@ -68,7 +68,7 @@ export interface Command<F extends Flags, A extends string> {
   readonly takesConfig: boolean;
 }
 
-export interface CommandLine<F extends Flags, A extends string> {
+interface CommandLine<F extends Flags, A extends string> {
   readonly action: A;
   /** The action's argument; empty when it takes none. */
   readonly argument: string;

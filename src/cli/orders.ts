@@ -13,7 +13,7 @@ const orderCodec = avroCodec("ModelOrder");
 const eventCodec = avroCodec("ModelEvent");
 const ordersPerAppend = 500;
 
-export interface AddressedOrder {
+interface AddressedOrder {
   readonly order: ModelOrderRecord;
   readonly partition: number;
 }
@@ -105,7 +105,7 @@ function decodeEvent(value: Buffer): ModelEventRecord | null {
 }
 
 /** What an event means for an order; null when the event is about something else. */
-export type Bearing = "done" | "refused" | "progress" | null;
+type Bearing = "done" | "refused" | "progress" | null;
 
 /**
  * Events name the model, not the order. What a training that is already running decides about the same model must not

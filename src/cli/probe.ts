@@ -32,7 +32,7 @@ export function runProbeCommand(argv: readonly string[], io: CommandIo): Promise
   });
 }
 
-export interface ProbeParts extends Cluster {
+interface ProbeParts extends Cluster {
   readonly io: Pick<CommandIo, "out" | "err">;
   readonly clock: Clock;
   readonly timeoutMs: number;

@@ -23,7 +23,7 @@ export interface ModelRefusal {
   readonly detail: string;
 }
 
-export interface ModelStoreDeps {
+interface ModelStoreDeps {
   readonly settingsOf: (seriesId: string) => SeriesSettings;
   readonly families: Families;
 }

@@ -38,7 +38,7 @@ const originsAtOnce = 8;
 /** As many as serve by default. */
 const pathsJudged = 100;
 
-export interface JudgedSpan extends HoldoutSpan {
+interface JudgedSpan extends HoldoutSpan {
   /** The model among those that is scored whatever its shape, because it can serve any series; null for none. */
   readonly baseline: Model | null;
 }
@@ -165,7 +165,7 @@ function score(
 }
 
 /** Targets later than `afterMs`, to the end of the history. */
-export interface HoldoutSpan {
+interface HoldoutSpan {
   readonly afterMs: number;
   readonly horizon: number;
   readonly season: number;

@@ -28,7 +28,7 @@ export interface ScoredSeries {
   scores(): LiveScores | null;
 }
 
-export interface ScoredSeriesSet extends Iterable<ScoredSeries> {
+interface ScoredSeriesSet extends Iterable<ScoredSeries> {
   get(seriesId: string): ScoredSeries | undefined;
   /** Created on the first call. */
   of(seriesId: string): ScoredSeries;
@@ -37,7 +37,7 @@ export interface ScoredSeriesSet extends Iterable<ScoredSeries> {
   forget(seriesId: string): readonly string[];
 }
 
-export interface ServingModels {
+interface ServingModels {
   /** The model stored under this key. */
   get(modelKey: string): ServingModel | undefined;
   /** The model that serves a series: its own, or else its cohort's. */

@@ -4,7 +4,7 @@
 import { ForecastnetError } from "../runtime/errors.ts";
 import type { StoredRecord } from "./log.ts";
 
-export interface TopicTable {
+interface TopicTable {
   /** The caller may remove entries as it reads them, so that the bytes of a large fleet are not held twice. */
   readonly valueByKey: Map<string, Buffer>;
   /** Where a tail continues: the offset after the last record read, or 0 if there was none. */

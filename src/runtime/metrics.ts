@@ -8,7 +8,7 @@ import { compileGlob } from "./glob.ts";
 import type { EngineFacts, Metrics, SeriesQuality, ServiceFacts } from "./metric-groups.ts";
 import { type MetricSpec, metricTable, type stages } from "./metric-table.ts";
 
-export interface MetricSettings {
+interface MetricSettings {
   /** Number of the worst series that are named. */
   readonly worstSeries: number;
   /** Patterns of series that are named. */

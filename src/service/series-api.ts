@@ -18,7 +18,7 @@ import { type Answer, json, type Routes, text, withToken } from "../runtime/http
 import { isoTime, limitIn, onceStarted } from "./model-api.ts";
 
 /** Facts about one series of one partition. */
-export interface SeriesSummary extends SeriesFacts {
+interface SeriesSummary extends SeriesFacts {
   readonly seriesId: string;
   readonly partition: number;
   readonly phase: Phase;

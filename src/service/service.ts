@@ -28,7 +28,7 @@ export interface Work {
   readonly closes: readonly Pick<Resource<unknown>, "seal" | "close">[];
 }
 
-export interface ServiceParts extends Pick<Surroundings, "clock" | "random" | "logger"> {
+interface ServiceParts extends Pick<Surroundings, "clock" | "random" | "logger"> {
   readonly role: Role;
   readonly settings: {
     readonly host: string;
@@ -40,7 +40,7 @@ export interface ServiceParts extends Pick<Surroundings, "clock" | "random" | "l
   readonly work: Work;
 }
 
-export interface ServiceStatus {
+interface ServiceStatus {
   readonly isReady: boolean;
   /** Why it is not ready, or "ready". */
   readonly reason: string;

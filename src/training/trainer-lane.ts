@@ -178,28 +178,28 @@ function idOf(item: RunItem): string[] {
   return item.kind === "refused" && item.asker !== null ? [item.asker.requestId] : idOfTask(item);
 }
 
-export type RunItem = { readonly record: StoredRecord } & (
+type RunItem = { readonly record: StoredRecord } & (
   | { readonly kind: "task"; readonly task: TrainingTask }
   | ({ readonly kind: "refused" } & RefusedRequest)
   /** The same request as an earlier item of the run. */
   | { readonly kind: "repeated" }
 );
 
-export interface Run {
+interface Run {
   readonly items: readonly RunItem[];
   /** The position after the run. */
   readonly nextOffset: number;
   readonly isAlone: boolean;
 }
 
-export interface AttemptRule {
+interface AttemptRule {
   /** How often the work on a request was started. */
   readonly attemptsOf: (requestId: string) => number;
   /** Most attempts. */
   readonly most: number;
 }
 
-export function cutRuns({ records, nextOffset }: StoredBatch, rule: AttemptRule): Run[] {
+function cutRuns({ records, nextOffset }: StoredBatch, rule: AttemptRule): Run[] {
   const groups: { items: RunItem[]; isAlone: boolean }[] = [];
   for (const record of records) {
     const item = readItem(record, rule);
@@ -232,7 +232,7 @@ function isRepeated(item: RunItem, earlier: readonly RunItem[]): boolean {
 }
 
 /** Origin of a request, and destination of its answers. */
-export interface AnswerPlace {
+interface AnswerPlace {
   readonly requestTopic: string;
   /** Of the training topic and of the models topic; the worker that asked owns it. */
   readonly partition: number;
@@ -243,11 +243,7 @@ export interface AnswerPlace {
 }
 
 /** The result is null for an item without a training of its own. */
-export function answersTo(
-  item: RunItem,
-  result: FinishedTraining | null,
-  place: AnswerPlace,
-): TrainingAnswer[] {
+function answersTo(item: RunItem, result: FinishedTraining | null, place: AnswerPlace): TrainingAnswer[] {
   switch (item.kind) {
     case "repeated":
       return []; // The earlier request is answered.
@@ -287,14 +283,14 @@ function outcomeOf(asker: Asker, result: FinishedTraining, place: AnswerPlace): 
   return { record: toRecord(result), smaller: result.outcome === "trained" ? smaller : null };
 }
 
-export interface TrainingAnswer {
+interface TrainingAnswer {
   readonly record: Outgoing;
   /** The record to write instead when the topic refuses this one for a reason. Null when there is none. */
   readonly smaller: ((why: string) => Outgoing) | null;
 }
 
 /** Commits everything in one transaction, and replaces as few records by smaller ones as possible. */
-export async function commitAnswers(
+async function commitAnswers(
   owned: OwnedPartition,
   commit: Commit,
   answers: readonly TrainingAnswer[],

@@ -17,7 +17,7 @@ import {
   toBlockRecords,
 } from "./state-blocks.ts";
 
-export interface RestoreReport {
+interface RestoreReport {
   readonly series: number;
   /** Series that lost their history, because their configured interval or offset has changed. */
   readonly restarted: readonly {
@@ -27,7 +27,7 @@ export interface RestoreReport {
   }[];
 }
 
-export interface SeriesStoreOptions {
+interface SeriesStoreOptions {
   /** Gives the time at which a series is stored. */
   readonly clock?: Clock;
   /** Most series to accept; restored ones stay even beyond it. */
@@ -241,7 +241,7 @@ function factsOf(series: Series): SeriesFacts {
   return { interval: interval.iso, channels: grid.channels, points, lastTimeMs, ...times };
 }
 
-export interface Restored extends RestoreReport {
+interface Restored extends RestoreReport {
   readonly blocks: number;
 }
 

@@ -96,7 +96,7 @@ export function eventLines(event: ModelEventRecord): readonly string[] {
   return [head, ...(numbers.length > 0 ? [`${" ".repeat(22)}${numbers.join(", ")}`] : [])].map(printable);
 }
 
-export interface ShownModel {
+interface ShownModel {
   readonly entry: ModelEntry;
   /** The record on the models topic; null when there is none. */
   readonly stored: Buffer | null;

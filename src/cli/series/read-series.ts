@@ -27,11 +27,11 @@ export interface SeriesEntry extends Pick<SeriesFacts, "interval" | "channels" |
   readonly problem: string | null;
 }
 
-export interface ReadSeriesDeps extends Pick<FleetDeps, "log" | "topics" | "signal"> {
+interface ReadSeriesDeps extends Pick<FleetDeps, "log" | "topics" | "signal"> {
   readonly settingsOf: (seriesId: string) => SeriesSettings;
 }
 
-export interface FleetSeries {
+interface FleetSeries {
   /** Sorted by id, at most as many as asked for. */
   readonly entries: readonly SeriesEntry[];
   /** How many series match, including those left out. */

@@ -63,7 +63,7 @@ export function runSeriesCommand(argv: readonly string[], io: CommandIo): Promis
   );
 }
 
-export interface SeriesDeps extends FleetDeps {
+interface SeriesDeps extends FleetDeps {
   readonly settingsOf: (seriesId: string) => SeriesSettings;
 }
 

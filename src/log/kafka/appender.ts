@@ -17,7 +17,7 @@ import {
 } from "./producer.ts";
 import { initProducerId, type ProduceBatch } from "./wire/protocol.ts";
 
-export interface AppenderOptions extends ProducerSettings {
+interface AppenderOptions extends ProducerSettings {
   openLink(): Link;
   readonly findTopic: FindTopic;
   /** How long an append is retried. */

@@ -35,7 +35,7 @@ interface QueuedRecords {
   readonly nextOffset: number;
 }
 
-export interface OwnedKafkaPartitionOptions {
+interface OwnedKafkaPartitionOptions {
   readonly partition: number;
   readonly maxBatchRecords: number;
   /** The table that holds the positions record, which is hidden from the handler. */

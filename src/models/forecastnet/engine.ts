@@ -109,8 +109,9 @@ export interface EngineStatus {
   readonly trouble: string | null;
   readonly residentModels: number;
   readonly residentBytes: number;
-  /** Forecasts, and nets to train, that no thread has started. */
+  /** Forecasts that no thread has started. */
   readonly waitingForecasts: number;
+  /** Nets to train that no thread has started; 0 in an engine that only forecasts. */
   readonly waitingFits: number;
 }
 
@@ -119,6 +120,7 @@ export interface Engine {
   status(): EngineStatus;
   /** One answer per task, in order. Rejects only with ENGINE_FAILED, when the engine itself has failed. */
   forecast(tasks: readonly EngineTask[], options: ForecastOptions): Promise<readonly EngineAnswer[]>;
+  /** Rejects with ENGINE_FAILED on an engine that only forecasts, as a worker's does: training threads have their own. */
   fit(tasks: readonly FitTask[], control?: FitControl): Promise<readonly FitResult[]>;
   /** Frees what the engine holds for a model that will not be requested again. */
   release(model: ForecastNetModel): void;

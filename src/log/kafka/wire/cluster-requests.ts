@@ -13,13 +13,13 @@ import type { WireReader, WireWriter } from "./wire-bytes.ts";
 
 const NO_ID = "0".repeat(32);
 
-export interface ClusterMetadata {
+interface ClusterMetadata {
   readonly brokers: readonly KnownBroker[];
   readonly controllerId: number;
   readonly topics: readonly TopicMetadata[];
 }
 
-export interface KnownBroker {
+interface KnownBroker {
   readonly nodeId: number;
   readonly host: string;
   readonly port: number;
@@ -94,7 +94,7 @@ function readPartition(from: WireReader): PartitionMetadata {
 
 export type CoordinatorKind = "group" | "transaction";
 
-export interface FoundCoordinator {
+interface FoundCoordinator {
   readonly errorCode: number;
   readonly nodeId: number;
 }
@@ -131,7 +131,7 @@ export interface JoinedMember {
   readonly metadata: Buffer;
 }
 
-export interface Joined {
+interface Joined {
   readonly errorCode: number;
   readonly generation: number;
   readonly leaderId: string;
@@ -140,7 +140,7 @@ export interface Joined {
   readonly members: readonly JoinedMember[];
 }
 
-export interface JoinTimeouts {
+interface JoinTimeouts {
   readonly sessionTimeoutMs: number;
   /** How long the group waits for its members to rejoin. */
   readonly rebalanceTimeoutMs: number;
@@ -234,7 +234,7 @@ function writeMember(to: WireWriter, { group, memberId, generation }: MemberIden
   to.string(group).int32(generation).string(memberId).string(NO_INSTANCE_ID);
 }
 
-export interface FetchedOffsets {
+interface FetchedOffsets {
   readonly errorCode: number;
   /** The offset is -1 if the group has committed none. */
   readonly offsets: readonly ListedOffset[];

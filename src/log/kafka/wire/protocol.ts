@@ -57,7 +57,7 @@ export interface PartitionCode extends TopicPartition {
   readonly errorCode: number;
 }
 
-export interface Initialized {
+interface Initialized {
   readonly errorCode: number;
   readonly producerId: number;
   readonly epoch: number;
@@ -138,7 +138,7 @@ export function endTxn(
   };
 }
 
-export interface TransactionState {
+interface TransactionState {
   readonly errorCode: number;
   /** Kafka's name: Empty, Ongoing, PrepareCommit, CompleteCommit, PrepareAbort, CompleteAbort, … */
   readonly state: string;
@@ -229,7 +229,7 @@ export interface FetchedPartition extends PartitionCode {
   readonly recordSet: Buffer;
 }
 
-export interface Fetched {
+interface Fetched {
   readonly errorCode: number;
   readonly partitions: readonly FetchedPartition[];
 }
