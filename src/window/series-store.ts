@@ -8,14 +8,7 @@ import type { StoredRecord } from "../log/log.ts";
 import { type Clock, systemClock } from "../runtime/clock.ts";
 import { isProbe } from "../runtime/config/series-rules.ts";
 import { Series } from "./series.ts";
-import {
-  blockKey,
-  fromBlockRecords,
-  isBlockKey,
-  seriesOfKey,
-  toBlockRecord,
-  toBlockRecords,
-} from "./state-blocks.ts";
+import { blockKey, fromBlockRecords, isBlockKey, seriesOfKey, toBlockRecord } from "./state-blocks.ts";
 
 interface RestoreReport {
   readonly series: number;
@@ -162,12 +155,6 @@ export class SeriesStore {
     this.#touched.delete(series);
     this.#forgettable.delete(series);
     return [...series.storedBlocks].map((block) => blockKey({ seriesId, block }));
-  }
-
-  /** All blocks of all series in a canonical order: equal stores have equal snapshots. */
-  snapshot(): StateBlockRecord[] {
-    const ids = [...this.#seriesById.keys()].sort();
-    return ids.flatMap((id) => toBlockRecords(this.#seriesById.get(id) as Series));
   }
 
   #add(series: Series): void {
