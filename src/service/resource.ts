@@ -2,7 +2,7 @@
 // may arrive after the end: a sealed resource then closes it at once.
 
 /** Closes gently within `gentleMs`, then by force. */
-export type Close<T> = (opened: T, gentleMs: number) => void | Promise<void>;
+type Close<T> = (opened: T, gentleMs: number) => void | Promise<void>;
 
 export class Resource<T> {
   readonly #close: Close<T>;
