@@ -10,7 +10,6 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { openThreadedEngine } from "../src/engine/threads/threaded-engine.ts";
 import { createFamilies } from "../src/models/families.ts";
 import type { Model } from "../src/models/family.ts";
 import { projectRoot } from "../test/rig/project.ts";
@@ -18,6 +17,7 @@ import { accuracySection, type SeriesScores } from "./accuracy/accuracy-page.ts"
 import { serve, trainNets } from "./accuracy/forecasters.ts";
 import { pastOf, scoreForecaster } from "./accuracy/protocol.ts";
 import { readSamples, type SampleSeries } from "./accuracy/sample-series.ts";
+import { openBenchEngine } from "./rig/bench-engine.ts";
 import { toMarkdown } from "./rig/report.ts";
 
 const { values: options } = parseArgs({
@@ -36,7 +36,7 @@ const samples = readSamples(options.data ?? join(projectRoot, "samples"), season
   ({ name }) => options.only === undefined || options.only.split(",").includes(name),
 );
 
-const engine = await openThreadedEngine({ setup: { kind: "simd" }, threads: Number(options.threads) });
+const engine = await openBenchEngine(Number(options.threads));
 const families = createFamilies(engine);
 const scores: SeriesScores[] = [];
 for (const series of samples) {
@@ -49,7 +49,7 @@ const table = toMarkdown(accuracySection(sizes, scores));
 process.stdout.write(`${table}\n`);
 if (options.data === undefined && options.only === undefined && season === null) {
   const head =
-    "# Accuracy\n\nWritten by `npm run bench:accuracy`; run it again rather than edit this page. The series are those of [samples](../samples/README.md).\n";
+    "# Accuracy\n\n`npm run bench:accuracy` writes this page. Do not edit it; run the command again. The series are those of [samples](../samples/README.md).\n";
   writeFileSync(join(projectRoot, "docs", "accuracy.md"), `${head}\n${table}`);
 }
 

@@ -9,13 +9,13 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { openThreadedEngine } from "../src/engine/threads/threaded-engine.ts";
 import { projectRoot } from "../test/rig/project.ts";
 import { readSamples, type SampleSeries } from "./accuracy/sample-series.ts";
 import { calibrationSections, type Outcome } from "./calibration/calibration-page.ts";
 import { coldForecasts, modelForecasts, trainOnPast } from "./calibration/raw-forecasts.ts";
 import { replay } from "./calibration/replay.ts";
 import { scenarioOf, shortestSeries } from "./calibration/scenario.ts";
+import { openBenchEngine } from "./rig/bench-engine.ts";
 import { describeMachine, putPart, toMarkdown } from "./rig/report.ts";
 
 const { values: options } = parseArgs({
@@ -37,7 +37,7 @@ const eligible = readSamples(options.data ?? join(projectRoot, "samples"), seaso
 );
 if (eligible.length === 0) throw new Error(`no series there has ${shortestSeries} points`);
 
-const engine = await openThreadedEngine({ setup: { kind: "simd" }, threads: Number(options.threads) });
+const engine = await openBenchEngine(Number(options.threads));
 const outcomes: Outcome[] = [];
 for (const series of eligible) {
   if (tiers.includes("cold")) outcomes.push(...replayCold(series));

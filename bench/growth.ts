@@ -31,7 +31,7 @@ interface Subject {
 export async function measureGrowth(options: GrowthOptions): Promise<readonly Section[]> {
   const { rounds, observations, cluster } = options;
   const past = `every series has ${growthSteps} steps of past (${growthFlags.join(" ")})`;
-  const turns = `${whole(observations)} observations a round, ${rounds} rounds in turns`;
+  const turns = `${whole(observations)} observations per round, ${rounds} rounds in turns`;
   const alone = await compare(options, openLane);
   const onBroker = await compare(options, (series) => openWorker(cluster, series));
   return [
@@ -39,15 +39,15 @@ export async function measureGrowth(options: GrowthOptions): Promise<readonly Se
       ...alone,
       title: "Growth of the fleet, without a broker",
       method:
-        `One lane whose input lies in memory and whose commits go nowhere: decode, window, forecast, encode, state. ${turns}, ` +
-        `each fleet in a process of its own; ${past}. Series report one after the other, so each observation meets a series last ` +
-        "touched a whole fleet ago.",
+        `One lane with its input in memory and commits that are discarded: decode, window, forecast, encode, state. ${turns}, ` +
+        `each fleet in its own process; ${past}. The series report in turn, so all other series report between two ` +
+        "observations of the same series.",
     },
     {
       ...onBroker,
       title: "Growth of the fleet, the whole worker",
       method:
-        `The real worker on one partition of a real broker, exactly once, its state restored from the state topic. ${turns}; ` +
+        `The real worker on one partition of a real broker, exactly once, with its state restored from the state topic. ${turns}; ` +
         `${past}. Both fleets change one state block per observation.`,
     },
   ];

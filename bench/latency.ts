@@ -51,8 +51,8 @@ export async function measureLatency(options: LatencyOptions): Promise<Section> 
     title: "Latency from arrival to committed forecast",
     method:
       `${whole(perSecond)} observations/s at an even pace for ${seconds} s, ${whole(fleet.series)} series on ` +
-      `${fleet.partitions} partitions, exactly once. From the broker's append time of the observation to the moment a ` +
-      "read-committed subscriber holds its forecast; sender and subscriber share the machine with worker and broker.",
+      `${fleet.partitions} partitions, exactly once. The latency counts from the broker's append time of the observation until a ` +
+      "read-committed subscriber has its forecast. Sender and subscriber share the machine with worker and broker.",
     columns: ["observations", "p50 ms", "p90 ms", "p99 ms", "max ms"],
     rows: [[whole(total), show(0.5), show(0.9), show(0.99), show(1)]],
   };

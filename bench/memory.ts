@@ -46,9 +46,9 @@ export function measureMemory(): Section {
   return {
     title: "Memory per series",
     method:
-      `Default settings (τ = ${horizon}, history ${whole(history)} points, one channel), ${whole(series)} series in a store, the last row with ` +
-      `their live scores, after ${3 * horizon} forecasts of each by the cold tier: what a worker holds of a series without a model. ` +
-      "Bytes of the JavaScript heap and of the typed arrays outside it, both after garbage collection.",
+      `Default settings (τ = ${horizon}, history ${whole(history)} points, one channel), ${whole(series)} series in a store. The last row ` +
+      `includes their live scores, after ${3 * horizon} cold-tier forecasts each: everything that a worker stores of a series without a model. ` +
+      "Bytes are those of the JavaScript heap and of the typed arrays outside it, both after garbage collection.",
     columns: ["series", "heap bytes", "array bytes", "together"],
     rows: ages.map((age) => {
       const { heap, arrays } = footprint(age);

@@ -101,9 +101,9 @@ function sectionOf(): Section {
   return {
     title: `${whole(hours / 24)} days of one hourly series`,
     method:
-      `${whole(hours)} observations, horizon 24, on one thread. Full batches: all written at once, so that nothing but the pipeline itself takes ` +
+      `${whole(hours)} observations, horizon 24, on one thread. Full batches: all observations are written at once, so that only the pipeline itself takes ` +
       "time. Replay: the clock moves from observation to observation in steps of five minutes at most, and everything is settled at each step. " +
-      `Retraining quick: with a training at least every week. ${rounds} rounds in turns; every observation but the first brought its forecast.`,
+      `Retraining quick: with a training at least every week. ${rounds} rounds in turns. Every observation but the first got its forecast.`,
     columns: ["", "seconds", "to full batches", "models trained", "seconds in training"],
     rows: [...factsByRun].map(([run, facts]) => [
       run,

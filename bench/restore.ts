@@ -36,9 +36,9 @@ export async function measureRestore({ cluster, rounds, isQuick }: RestoreOption
   return {
     title: `Restoring ${whole(fleet.series)} series`,
     method:
-      `A worker starts alone on ${fleet.partitions} partitions and restores them at the same time; ${rounds} rounds in turns. ` +
-      "All partitions: from joining the group to the last partition restored, fencing and positions included. One partition: as " +
-      "the worker logs it, beside seven others. From process start: until the worker could read its first observation. The " +
+      `A worker starts alone on ${fleet.partitions} partitions and restores them concurrently; ${rounds} rounds in turns. ` +
+      "All partitions: from joining the group until the last partition is restored, including fencing and positions. One partition: as " +
+      "logged by the worker, concurrently with seven others. From process start: until the worker can read its first observation. The " +
       "state topic holds each block once, as after compaction.",
     columns: ["state", "blocks", "MB", "all partitions s", "one partition s", "from process start s"],
     rows: states.map((state) => state.toRow()),

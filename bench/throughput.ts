@@ -165,12 +165,12 @@ function toSection(worker: Side, bare: Side, { fleet, rounds }: ThroughputOption
   return {
     title: "Throughput, exactly once, cold tier",
     method:
-      `${whole(fleet.series)} series on ${fleet.partitions} partitions, ${whole(stepsPerRound * fleet.series)} observations a round, ` +
+      `${whole(fleet.series)} series on ${fleet.partitions} partitions, ${whole(stepsPerRound * fleet.series)} observations per round, ` +
       `${rounds} rounds in turns. The worker reads, forecasts 24 steps with 9 quantiles for every observation, and commits ` +
       "forecasts, state and offsets in transactions. The bare loop is plain kafkajs: it reads the same input and writes " +
-      `prepared records of the same sizes and number, one transactional producer per partition, ${batchRecords} input records a ` +
-      "transaction. Timed from the first commit to the last, both processes warm; after each round every forecast is read back, " +
-      "and there is one, with an id of its own, for every observation.",
+      `the same number of prepared records of the same sizes, with one transactional producer per partition and ${batchRecords} input records per ` +
+      "transaction. Both processes are warm; the time counts from the first commit to the last. After each round every forecast is read back: " +
+      "there is exactly one, with a unique id, for every observation.",
     columns: ["loop", "observations/s", "CPU µs per observation", "bytes written per observation"],
     rows: [row("worker", worker, workerRates), row("bare kafkajs", bare, bareRates)],
     outcome: `Worker to bare loop: **${spread(ratios, decimals(2))}** (bar: at least ${bar}${ratio >= bar ? "" : "; MISSED"}).`,

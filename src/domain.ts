@@ -204,6 +204,21 @@ export interface LiveScores {
   readonly scoredSteps: number;
 }
 
+/** Figures of a stored series. */
+export interface SeriesFacts {
+  /** Null until an automatic interval is found. */
+  readonly interval: string | null;
+  readonly channels: number;
+  /** Stored observations. */
+  readonly points: number;
+  /** Event time of the newest observation; null without any. */
+  readonly lastTimeMs: number | null;
+  /** Wall time when its state was last stored. */
+  readonly seenMs: number;
+  /** Wall time when it is forgotten unless it sends; null for never. */
+  readonly endsAtMs: number | null;
+}
+
 /** Why an input record was set aside instead of being read. */
 export const deadLetterReasons = [
   "undecodable",

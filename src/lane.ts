@@ -91,7 +91,7 @@ export async function restoreLane(lane: Lane, parts: LaneParts): Promise<number>
   metrics.restored(restored.blocks, tookMs / 1000);
   for (const change of restored.restarted) {
     metrics.window.resetSeries("interval");
-    logger.warn(change, "series starts anew, its configured interval changed");
+    logger.warn(change, "series restarts, its configured interval changed");
   }
   logDroppedScores(owned.partition, dropped, parts);
   logRefusals(owned.partition, refusals, parts);

@@ -47,15 +47,15 @@ export function accuracySection(sizes: readonly number[], scores: readonly Serie
   };
 }
 
-const method = `Each series' last tenth, at most 1,000 points, is the test part; forecasts of one season start every half season in it. Whatever is learned or
-chosen is learned and chosen on at most 3,000 points before the test part. MASE and CRPS (twice the mean pinball loss over
-the quantiles .05 … .95) are divided by the mean one-step change before the test part; lower is better. Coverage should be .80.
+const method = `The test part is the last tenth of each series, at most 1,000 points. A forecast of one season starts at every half season of the test part. All learning and
+all choices use at most 3,000 points before the test part. MASE and CRPS (twice the mean pinball loss over
+the quantiles .05 … .95) are divided by the mean one-step change before the test part. Lower is better. Coverage should be .80.
 
-\`seasonal-naive\` is the family that we serve: the last season, with the errors that this made lately around it; its point is the median.
+\`seasonal-naive\` is the family that workers serve: the last season, with the distribution of its recent errors. Its point forecast is the median.
 
-Our columns are what this project trains (\`src/models/forecastnet/training/train-candidates.ts\`), one seed: nets with the paper's dense cells, a linear shortcut that starts from a closed-form fit, four frames and four window
-lengths as candidates, all judged on two folds of the past; "4 nets" serves the four that are best together as one mixture of 100 sample paths. The others were measured
-once by the same protocol with their own libraries and are quoted: ${marks.map((mark) => `\`${mark}\` ${markedForecasters[mark]}`).join("; ")}.`;
+Our columns are models trained by this project (\`src/models/forecastnet/training/train-candidates.ts\`) with one seed: nets with the paper's dense cells and a linear shortcut that starts from a closed-form fit. Four frames and four window
+lengths are candidates, all judged on two folds of the past. "4 nets" serves the best combination of four nets as one mixture of 100 sample paths. The other forecasters were measured
+once with their own libraries, by the same protocol, and are quoted: ${marks.map((mark) => `\`${mark}\` ${markedForecasters[mark]}`).join("; ")}.`;
 
 function outcomeOf(sizes: readonly number[], scores: readonly SeriesScores[]): string {
   const seconds = scores.map(({ trainingSeconds }) => trainingSeconds);
@@ -63,7 +63,7 @@ function outcomeOf(sizes: readonly number[], scores: readonly SeriesScores[]): s
     const kilobytes = scores.map((score) => score.kilobytes[i]);
     return `${size === 1 ? "1 net" : `${size} nets`} ${Math.round(Math.min(...kilobytes))} to ${Math.round(Math.max(...kilobytes))} kB`;
   });
-  return `Training took ${Math.round(Math.min(...seconds))} to ${Math.round(Math.max(...seconds))} s a series on this machine. Weights: ${sizesInWords.join(", ")}.`;
+  return `Training took ${Math.round(Math.min(...seconds))} to ${Math.round(Math.max(...seconds))} s per series on this machine. Weights: ${sizesInWords.join(", ")}.`;
 }
 
 function show({ mase, crps, coverage80 }: Score): string {

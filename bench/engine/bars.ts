@@ -21,7 +21,7 @@ export function barsSection(bars: readonly Bar[]): Section {
   const open = bars.filter((bar) => bar.values.length === 0).length;
   return {
     title: "Bars",
-    method: "The medians of this run against the bars; ratios are computed within each round.",
+    method: "The medians of this run, compared with the bars. Ratios are computed within each round.",
     columns: ["", "measured", "bar", ""],
     rows: bars.map((bar) => {
       const limit = bar.atLeast === undefined ? `at most ${bar.atMost} ×` : `at least ${bar.atLeast} ×`;

@@ -66,11 +66,11 @@ function ratesSection(report: DuelReport): Section {
   return {
     title: "Per second of one core",
     method:
-      "ForecastNet with τ 24, 48 inputs, hidden 24; FN has dense cells, cFN the convolutional cell of the authors' code, the paper's cFN kernels of two with average pools. A forecast is " +
-      "100 sample paths of one model; a step is forward, loss, backward and Adam of one model on one minibatch. Every model has its own weights " +
-      "and data; every contestant gets as many models at once as makes it fastest. First the results of all were compared with the " +
-      `reference, see below. Then they were timed in turns, ${rounds} rounds, each in its own process ` +
-      `${isPinned ? "pinned to the same core" : "(not pinned: the system has no taskset)"}, warm, one thread, by CPU time; a contestant ` +
+      "ForecastNet with τ 24, 48 inputs, hidden 24. FN has dense cells, cFN has the convolutional cell of the authors' code, and the paper's cFN has kernels of two with average pools. A forecast is " +
+      "100 sample paths of one model. A step is forward, loss, backward and Adam of one model on one minibatch. Every model has its own weights " +
+      "and data. Every contestant gets the number of concurrent models that makes it fastest. First the results of all contestants were compared with the " +
+      `reference (see below). Then they were timed by CPU time, in turns, ${rounds} rounds, each in its own process ` +
+      `${isPinned ? "pinned to the same core" : "(not pinned: the system has no taskset)"}, warm, with one thread. A contestant ` +
       `that needs more than about a second per unit was timed once. ${about}.`,
     columns: ["contestant", ...duels.map(({ work }) => work.name)],
     rows,
@@ -83,7 +83,7 @@ function ratiosSection(report: DuelReport): Section {
   const others = titlesOf(report).filter((title) => title !== titles.simd);
   return {
     title: "Ours to theirs",
-    method: "Speed of the simd executor relative to the contestant, round by round; above 1 it is faster.",
+    method: "Speed of the simd executor relative to the contestant, round by round. Above 1, simd is faster.",
     columns: ["contestant", ...duels.map(({ work }) => work.name)],
     rows: others.map((title) => [
       title,
@@ -129,8 +129,8 @@ function arithmeticSection({ duels, peak }: DuelReport): Section {
   return {
     title: "Arithmetic of the simd kernel",
     method:
-      "The minimum of operations for the work; a multiplication and an addition count as two. Work that depends on the window alone counts once " +
-      "for all paths; padded lanes, activations, noise and Adam do not count. The peak is the highest rate that independent 128-bit multiplications " +
+      "The minimum number of operations for the work. A multiplication and an addition count as two. Work that depends on the window alone counts once " +
+      "for all paths. Padded lanes, activations, noise and Adam do not count. The peak is the highest rate that independent 128-bit multiplications " +
       `and additions reach in WebAssembly on the same core: ${spread(peak, decimals(1))} GFLOP/s.`,
     columns: ["work", "MFLOP", "GFLOP/s", "share of the peak"],
     rows: duels.map(({ work, outcomes }) => {

@@ -77,15 +77,15 @@ export async function measureThreads({ rounds, isQuick }: FleetOptions): Promise
       {
         title: "The whole engine, one thread and two",
         method:
-          `From raw windows to mean, deviation and ${levels.length} quantiles: framing, 100 sample paths, Gaussian mixture, back to raw units, ` +
-          `with the calling event loop on the same cores. ${whole(models)} FN models are forecast per round; ${nets} nets are trained per ` +
-          "round, with two learning rates, batches of 64 and validation. By wall time; the last column is by CPU time of the " +
-          `engine with one thread, event loop included. ${rounds} rounds in turns. First, forecasts and a fit were compared with those of ` +
-          `the reference: they differ by ${difference.toExponential(1)} at most, relative to the largest value.`,
+          `From raw windows to mean, deviation and ${levels.length} quantiles: framing, 100 sample paths, Gaussian mixture, back to raw units. ` +
+          `The calling event loop runs on the same cores. ${whole(models)} FN models are forecast and ${nets} nets are trained per ` +
+          "round, with two learning rates, batches of 64 and validation. Rates are per wall time; the last column is per CPU time of the " +
+          `engine with one thread, including the event loop. ${rounds} rounds in turns. First, forecasts and a fit were compared with those of ` +
+          `the reference. They differ by at most ${difference.toExponential(1)}, relative to the largest value.`,
         columns: ["per second", "one thread", "two threads", "two to one", "per CPU second"],
         rows: [row("forecasts", models, forecasts), row("fits", nets, fits)],
         outcome:
-          "The machine itself at that time: two bare loops at once did " +
+          "The machine itself at that time: two concurrent bare loops did " +
           `${spread(perRound(loops[0], loops[1]).map(twice), decimals(2))} times the work of one.`,
       },
     ],
@@ -148,8 +148,8 @@ export async function measureEngineGrowth({ rounds, isQuick }: FleetOptions): Pr
       {
         title: "Ten times the series",
         method:
-          `Every series has its own FN model, resident in the engine; one thread. A round is ${whole(sizes[1])} forecasts, every model of ` +
-          `the small fleet ten times and every model of the large one once; ${rounds} rounds in turns, each fleet in its own process.`,
+          `Every series has its own FN model, resident in the engine, which has one thread. A round is ${whole(sizes[1])} forecasts: every model of ` +
+          `the small fleet ten times, every model of the large one once. ${rounds} rounds in turns, each fleet in its own process.`,
         columns: ["series", "µs per forecast", "CPU µs per forecast"],
         rows: [
           ...sizes.map((models, i) => [
@@ -191,9 +191,9 @@ export async function measureEngineMemory({ isQuick }: FleetOptions): Promise<Fl
       {
         title: "Memory of a resident model",
         method:
-          "The growth of the process's resident memory per added FN model, after garbage collection; every model was " +
+          "The growth of the process's resident memory per added FN model, after garbage collection. Every model was " +
           `decoded from its bytes and forecast once. Its weights are ${whole(weightBytes)} bytes. The first figure includes a share of the ` +
-          "cache of fixed size in which each thread keeps packed models, so it falls as the fleet grows; for the last models that cache is full.",
+          "fixed-size cache in which each thread keeps packed models, so it falls as the fleet grows. For the last models that cache is full.",
         columns: [
           "threads",
           `all ${whole(all)}: bytes per model`,

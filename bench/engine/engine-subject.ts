@@ -7,14 +7,14 @@ import { runInNewContext } from "node:vm";
 import { Worker } from "node:worker_threads";
 import { createInProcessEngine } from "../../src/engine/in-process-engine.ts";
 import { createReferenceExecutor } from "../../src/engine/reference/reference-executor.ts";
-import { openThreadedEngine } from "../../src/engine/threads/threaded-engine.ts";
-import type { Distribution, Engine, FitTask, ForecastTask } from "../../src/models/forecastnet/engine.ts";
+import type { Engine, EngineForecast, EngineTask, FitTask } from "../../src/models/forecastnet/engine.ts";
 import { frameHistory } from "../../src/models/forecastnet/framing.ts";
 import { initialWeights } from "../../src/models/forecastnet/initial-weights.ts";
 import type { ForecastNetModel } from "../../src/models/forecastnet/model.ts";
 import { decodeModel, encodeModel } from "../../src/models/forecastnet/model-bytes.ts";
 import { planNet } from "../../src/models/forecastnet/plan.ts";
 import { createRandom } from "../../src/runtime/random.ts";
+import { openBenchEngine } from "../rig/bench-engine.ts";
 import { answerParent } from "../rig/child-task.ts";
 import { type EngineAnswer, type EngineQuestion, fleetSpec, levels } from "./engine-questions.ts";
 import { horizon, paths } from "./works.ts";
@@ -23,7 +23,7 @@ setFlagsFromString("--expose-gc");
 const collectGarbage = runInNewContext("gc") as () => void;
 
 const options = { paths, levels };
-const tasks: ForecastTask[] = [];
+const tasks: EngineTask[] = [];
 let engine: Engine | undefined;
 let threads = 1;
 
@@ -33,7 +33,7 @@ answerParent(async (question: EngineQuestion): Promise<EngineAnswer> => {
       threads = question.threads;
       engine =
         question.engine === "simd"
-          ? await openThreadedEngine({ setup: { kind: "simd" }, threads: question.threads })
+          ? await openBenchEngine(question.threads)
           : createInProcessEngine(createReferenceExecutor(), {
               name: "reference",
               device: "cpu",
@@ -96,7 +96,7 @@ async function resultsOf(models: number): Promise<readonly number[]> {
   const answers = await opened().forecast(tasks.slice(0, models), options);
   const forecasts = answers.flatMap((answer) => {
     if (answer instanceof Error) throw answer;
-    const { mean, standardDeviation, quantiles } = answer as Distribution;
+    const { mean, standardDeviation, quantiles } = answer as EngineForecast;
     return [mean, standardDeviation, ...quantiles].flatMap((values) => [...values]);
   });
   const [fit] = await opened().fit([makeFit(0)]);
@@ -112,7 +112,7 @@ async function collect(): Promise<void> {
   }
 }
 
-function makeTask(index: number): ForecastTask {
+function makeTask(index: number): EngineTask {
   const window = wave(index, 2 * horizon);
   return { model: makeModel(index), window };
 }

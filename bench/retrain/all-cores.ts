@@ -29,8 +29,8 @@ export async function measureAllCores(rounds: number): Promise<Section> {
   return {
     title: "Training on all cores",
     method:
-      `The same ${modelsPerThread} models (τ 24, quick) for every thread, all threads at once, as a trainer has them. ${rounds} rounds in turns. ` +
-      "Threads that train stand back behind everything else on the machine, so the cores they had are told; a core-minute is one of processor time.",
+      `The same ${modelsPerThread} models (τ 24, quick) for every thread, on all threads concurrently, as in a trainer. ${rounds} rounds in turns. ` +
+      "Training threads yield to everything else on the machine, so the table shows how many cores they got. A core-minute is a minute of processor time.",
     columns: ["threads", "models per minute", "cores had", "per minute and core"],
     rows: [
       row("one"),

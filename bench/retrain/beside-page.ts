@@ -55,10 +55,10 @@ export function besideSection(
     title: "Forecasts beside training",
     method:
       `${whole(served)} models of the default series as trained above, on the engine of a worker with ${threads} ` +
-      `thread${threads === 1 ? "" : "s"}, in batches of ${batchSize}, with the event loop that asks beside it. Throughput: asked for as fast as ` +
-      `answers come. Latency of a batch: ${whole(perSecond)} forecasts/s at an even pace, ${whole(100 * load)} % of what the engine did alone, from the moment ` +
-      `a batch was due. Beside it one thread trains model after model (τ 24, quick) without a pause: none; one of low priority, as the worker has it; one of ` +
-      `normal priority. ${rounds} rounds, the three in turns. Before, forecasts made beside each were found equal to those made alone, to the last bit.`,
+      `thread${threads === 1 ? "" : "s"}, in batches of ${batchSize}, next to the event loop that sends the requests. Throughput: requests are sent as fast as ` +
+      `answers arrive. Latency of a batch: ${whole(perSecond)} forecasts/s at an even pace, ${whole(100 * load)} % of the engine's rate without training, counted from the moment ` +
+      `a batch was due. One thread trains models without a pause (τ 24, quick). The three conditions are no such thread, one of low priority as in a worker, and one of ` +
+      `normal priority. ${rounds} rounds, the three in turns. Beforehand, forecasts made during training were verified to equal those made without it, bit for bit.`,
     columns: [
       "training beside",
       "forecasts/s",

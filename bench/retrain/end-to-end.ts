@@ -77,11 +77,11 @@ function sectionOf(
   return {
     title: "From arrival to committed forecast, beside training",
     method:
-      `A whole worker on the embedded log, ${whole(series)} series with a full past and a model each on ${partitions} partitions. ${whole(perSecond)} ` +
-      `observations/s at an even pace, ${together} at a time, ${whole((100 * perSecond) / capacity)} % of what the worker did without training; from the moment they were due ` +
-      "until all their forecasts were committed. Sender and subscriber share the worker's event loop. With training: the worker's own loop trains model " +
-      "after model on its thread of low priority (quick), judges each at the gate and promotes what passes; probation outlasts the run. " +
-      `${rounds} rounds in turns; every observation brought its forecast, and the first of every series were seen to come from its model.`,
+      `A whole worker on the embedded log, ${whole(series)} series on ${partitions} partitions, each with a full history and a model. ${whole(perSecond)} ` +
+      `observations/s at an even pace, ${together} at a time: ${whole((100 * perSecond) / capacity)} % of the worker's rate without training. The latency counts from the due time ` +
+      "until all their forecasts are committed. Sender and subscriber share the worker's event loop. With training: the worker trains one model " +
+      "after the other on its low-priority thread (quick), judges each at the gate and promotes those that pass. Probation outlasts the run. " +
+      `${rounds} rounds in turns. Every observation got its forecast, and the first forecasts of every series were verified to come from its model.`,
     columns: ["trainings", "p50 ms", "p99 ms", "max ms", "models trained"],
     rows: [
       row("without", without),

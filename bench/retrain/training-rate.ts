@@ -131,9 +131,9 @@ function sectionOf(rows: readonly (readonly string[])[]): Section {
   return {
     title: "Models trained per minute",
     method:
-      "One training thread as the worker has it, one model after the other; a history of 60τ steps, a season of τ, all else by default. A core-minute " +
-      "is a minute of processor time of the whole process, since the clock also counts whoever else had the core. Every model was then judged by the " +
-      "gate on the tail of 3τ steps that it had not seen, and had to beat seasonal-naive there for its time to count.",
+      "One training thread, as in a worker, trains one model after the other, with a history of 60τ steps, a season of τ and default settings. A core-minute " +
+      "is a minute of processor time of the whole process; the wall clock also counts the time of other users of the core. The gate then judged every model " +
+      "on the tail of 3τ steps that the model had not seen. Its time counts only if it beat seasonal-naive there.",
     columns: [
       "series, effort",
       "passed the gate",

@@ -5,6 +5,7 @@ import type { Outgoing, SeriesSettings } from "../../src/domain.ts";
 import { avroCodec } from "../../src/log/codec/avro.ts";
 import { SeriesStore } from "../../src/window/series-store.ts";
 import { blockKey } from "../../src/window/state-blocks.ts";
+import { blocksOf } from "../../test/rig/store-blocks.ts";
 
 export const interval = "PT1M";
 const stepMs = 60_000;
@@ -72,7 +73,7 @@ export function* matureState(
     store.of(seriesId).push({ seriesId, timeMs: timeOf(step), values: [valueAt(step, 0)] });
   }
   store.takeChanges();
-  const blocks = store.snapshot();
+  const blocks = blocksOf(store);
   for (let number = 0; number < fleet.series; number++) {
     for (const block of blocks) {
       const renamed = { ...block, seriesId: seriesIdOf(number) };

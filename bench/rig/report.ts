@@ -30,9 +30,9 @@ export interface Part {
 
 const head = `# Benchmarks
 
-Every part is written by the command it names; run that again rather than edit this page. The figures of a part are of
-one run on one machine, which is shared and noisy: what is compared ran in turns, figures are medians with the range in
-brackets, and only ratios within a run mean anything elsewhere.
+The command named in each part writes that part. Do not edit this page; run the command again. The figures of a part come from
+one run on one machine, which is shared and noisy. Contestants ran in turns. Figures are medians, with the range in
+brackets. Only ratios within a run are meaningful on other machines.
 `;
 
 export function describeMachine(): string {

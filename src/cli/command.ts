@@ -24,7 +24,7 @@ export const exitCodes = {
 } as const;
 
 /** One flag: its meaning, the name of its value in the help (null for a switch) and the format of that value. */
-export interface Flag<T> {
+interface Flag<T> {
   readonly doc: string;
   readonly valueName: string | null;
   readonly format: Format<unknown> | null;
@@ -48,7 +48,7 @@ export function option<T>(doc: string, valueName: string, format: Format<T>, fal
 
 type Flags = Readonly<Record<string, Flag<unknown>>>;
 
-export interface Action<F extends Flags> {
+interface Action<F extends Flags> {
   readonly doc: string;
   /** Name of the one argument that the action needs, such as KEY; absent when it takes none. */
   readonly argument?: string;
@@ -58,7 +58,7 @@ export interface Action<F extends Flags> {
   readonly required?: keyof F & string;
 }
 
-export interface Command<F extends Flags, A extends string> {
+interface Command<F extends Flags, A extends string> {
   readonly name: string;
   readonly summary: string;
   readonly flags: F;
@@ -68,7 +68,7 @@ export interface Command<F extends Flags, A extends string> {
   readonly takesConfig: boolean;
 }
 
-export interface CommandLine<F extends Flags, A extends string> {
+interface CommandLine<F extends Flags, A extends string> {
   readonly action: A;
   /** The action's argument; empty when it takes none. */
   readonly argument: string;
@@ -131,7 +131,7 @@ export function readCommandLine<F extends Flags, A extends string>(
   return { action, argument, values: Object.fromEntries(values), configArgv };
 }
 
-type Given = Readonly<Record<string, unknown>>;
+type GivenFlags = Readonly<Record<string, unknown>>;
 
 function parse(flags: Flags, configKeys: readonly string[], argv: readonly string[]) {
   const options = Object.fromEntries([
@@ -143,7 +143,7 @@ function parse(flags: Flags, configKeys: readonly string[], argv: readonly strin
   ]);
   try {
     const { values, positionals } = parseArgs({ args: [...argv], options, allowPositionals: true });
-    return { given: values as Given, positionals };
+    return { given: values as GivenFlags, positionals };
   } catch (error) {
     throw new UsageError((error as Error).message);
   }
@@ -151,7 +151,7 @@ function parse(flags: Flags, configKeys: readonly string[], argv: readonly strin
 
 function readAction<F extends Flags, A extends string>(
   { name, actions }: Command<F, A>,
-  given: Given,
+  given: GivenFlags,
   positionals: readonly string[],
 ): { readonly action: A; readonly argument: string } {
   const names = Object.keys(actions) as A[];
@@ -167,19 +167,24 @@ function readAction<F extends Flags, A extends string>(
   return { action: action as A, argument };
 }
 
-function checkFlags<F extends Flags>(action: string, spec: Action<F>, argument: string, given: Given): void {
+function checkFlags<F extends Flags>(
+  action: string,
+  spec: Action<F>,
+  argument: string,
+  given: GivenFlags,
+): void {
   if (spec.argument !== undefined && argument === "")
     throw new UsageError(`${action} needs ${spec.argument}`);
   const allowed: readonly string[] = spec.flags;
   const stray = Object.keys(given).find(
     (name) => name !== "config" && !settings.has(name) && !allowed.includes(name),
   );
-  if (stray !== undefined) throw new UsageError(`--${stray} does not go with ${action}`);
+  if (stray !== undefined) throw new UsageError(`--${stray} cannot be used with ${action}`);
   if (spec.required !== undefined && !given[spec.required])
     throw new UsageError(`${action} needs --${spec.required}`);
 }
 
-function readValue(name: string, { format, fallback }: Flag<unknown>, given: Given): unknown {
+function readValue(name: string, { format, fallback }: Flag<unknown>, given: GivenFlags): unknown {
   if (format === null) return given[name] === true;
   const text = given[name] ?? fallback;
   if (text === undefined) return null;

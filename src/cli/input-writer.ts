@@ -6,7 +6,7 @@ import type { AppConfig, InputTopic } from "../runtime/config/schema.ts";
 import { ForecastnetError } from "../runtime/errors.ts";
 import { openRegistry } from "../service/pipeline-parts.ts";
 
-export interface InputWriter {
+interface InputWriter {
   readonly topic: string;
   readonly partitions: number;
   readonly encode: EncodeObservation;

@@ -3,6 +3,7 @@
 
 import { openKafkaLog } from "../log/kafka/kafka-log.ts";
 import type { Log } from "../log/log.ts";
+import type { Clock } from "../runtime/clock.ts";
 import { loadConfig } from "../runtime/config/load.ts";
 import type { AppConfig } from "../runtime/config/schema.ts";
 import { ForecastnetError } from "../runtime/errors.ts";
@@ -25,20 +26,29 @@ export async function onCluster(
   act: (cluster: Cluster) => Promise<number>,
 ): Promise<number> {
   const config = loadConfig({ argv: configArgv, env: io.env });
-  const stopping = new AbortController();
-  const stop = () => stopping.abort();
-  process.on("SIGINT", stop).on("SIGTERM", stop);
   try {
-    const log = await openKafkaLog(kafkaOptions(config, silentLogger));
-    try {
-      return await act({ config, log, signal: stopping.signal });
-    } finally {
-      await log.close();
-    }
+    return await untilStopped(async (signal) => {
+      const log = await openKafkaLog(kafkaOptions(config, silentLogger));
+      try {
+        return await act({ config, log, signal });
+      } finally {
+        await log.close();
+      }
+    });
   } catch (error) {
     if (!(error instanceof ForecastnetError)) throw error;
     io.err(error.message);
     return exitCodes.notDone;
+  }
+}
+
+/** Runs `act` with a signal that fires on Ctrl-C and SIGTERM, which do not end the process meanwhile. */
+export async function untilStopped<T>(act: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const stopping = new AbortController();
+  const stop = () => stopping.abort();
+  process.on("SIGINT", stop).on("SIGTERM", stop);
+  try {
+    return await act(stopping.signal);
   } finally {
     process.off("SIGINT", stop).off("SIGTERM", stop);
   }
@@ -49,6 +59,7 @@ export interface FleetDeps {
   readonly log: Log;
   readonly topics: { readonly models: string; readonly state: string; readonly events: string };
   readonly io: Pick<CommandIo, "out" | "err">;
+  readonly clock: Clock;
   /** Fires when the user stops waiting. */
   readonly signal: AbortSignal;
 }
@@ -56,11 +67,20 @@ export interface FleetDeps {
 /** A problem that the user can fix. */
 export class UserError extends Error {}
 
-/** Runs `act` once the fleet's topics are known to exist. Returns the exit code. */
-export async function runOnFleet(deps: FleetDeps, act: () => Promise<number>): Promise<number> {
+/** What a command does for each of its actions. Returns the exit code. */
+export type FleetActions<Line extends { readonly action: string }, Deps> = Readonly<
+  Record<Line["action"], (line: Line, deps: Deps) => Promise<number>>
+>;
+
+/** Runs the action of the line once the fleet's topics are known to exist. Returns the exit code. */
+export async function runOnFleet<Line extends { readonly action: string }, Deps extends FleetDeps>(
+  actions: FleetActions<Line, Deps>,
+  line: Line,
+  deps: Deps,
+): Promise<number> {
   try {
     await demandTopics(deps);
-    return await act();
+    return await actions[line.action as Line["action"]](line, deps);
   } catch (error) {
     if (error instanceof UserError || error instanceof ForecastnetError) {
       deps.io.err(printable(error.message));

@@ -7,21 +7,18 @@ import { orderKey } from "../log/codec/model-keys.ts";
 import type { ModelEventRecord, ModelOrderRecord } from "../log/codec/schemas.generated.ts";
 import type { Log, StoredBatch } from "../log/log.ts";
 import { ForecastnetError } from "../runtime/errors.ts";
+import type { FleetDeps } from "./on-cluster.ts";
 
 const orderCodec = avroCodec("ModelOrder");
 const eventCodec = avroCodec("ModelEvent");
 const ordersPerAppend = 500;
 
-export interface AddressedOrder {
+interface AddressedOrder {
   readonly order: ModelOrderRecord;
   readonly partition: number;
 }
 
-export interface OrderDeps {
-  readonly log: Log;
-  readonly topics: { readonly models: string; readonly events: string };
-  readonly signal: AbortSignal;
-}
+type OrderDeps = Pick<FleetDeps, "log" | "topics" | "signal">;
 
 /** Sends the orders without waiting for an answer. */
 export async function sendOrders(
@@ -108,7 +105,7 @@ function decodeEvent(value: Buffer): ModelEventRecord | null {
 }
 
 /** What an event means for an order; null when the event is about something else. */
-export type Bearing = "done" | "refused" | "progress" | null;
+type Bearing = "done" | "refused" | "progress" | null;
 
 /**
  * Events name the model, not the order. What a training that is already running decides about the same model must not

@@ -8,11 +8,10 @@ import type { Log, StoredRecord } from "../log/log.ts";
 import { parseInterval } from "../models/interval.ts";
 import { type Clock, systemClock } from "../runtime/clock.ts";
 import { number } from "../runtime/config/formats.ts";
-import type { AppConfig } from "../runtime/config/schema.ts";
 import { probePrefix, seriesRules } from "../runtime/config/series-rules.ts";
 import { type CommandIo, defineCommand, exitCodes, option, runCommand } from "./command.ts";
 import { openInputWriter } from "./input-writer.ts";
-import { onCluster } from "./on-cluster.ts";
+import { type Cluster, onCluster } from "./on-cluster.ts";
 
 const probeCommand = defineCommand({
   name: "probe",
@@ -33,12 +32,9 @@ export function runProbeCommand(argv: readonly string[], io: CommandIo): Promise
   });
 }
 
-export interface ProbeParts {
-  readonly config: AppConfig;
-  readonly log: Log;
+interface ProbeParts extends Cluster {
   readonly io: Pick<CommandIo, "out" | "err">;
   readonly clock: Clock;
-  readonly signal: AbortSignal;
   readonly timeoutMs: number;
 }
 

@@ -13,13 +13,13 @@ import { asksForHelp, type CommandIo, configHelp, exitCodes } from "./command.ts
 import { connectionWarnings, kafkaOptions } from "./kafka-options.ts";
 import { productVersion } from "./version.ts";
 
-export interface ClusterParts extends Surroundings {
+interface ClusterParts extends Surroundings {
   readonly openLog: () => Promise<Log>;
 }
 
 type Startable = Pick<Service, "done" | "stop">;
 
-export interface ServiceCommand {
+interface ServiceCommand {
   readonly role: Role;
   /** For the help text. */
   readonly summary: string;

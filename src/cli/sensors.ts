@@ -22,6 +22,7 @@ import {
 } from "./command.ts";
 import { openInputWriter } from "./input-writer.ts";
 import { kafkaOptions } from "./kafka-options.ts";
+import { untilStopped } from "./on-cluster.ts";
 import { Fleet } from "./simulated/fleet.ts";
 import { type Pace, sendReadings } from "./simulated/send-readings.ts";
 
@@ -59,15 +60,9 @@ type SensorsValues = LineOf<typeof sensorsCommand>["values"];
 export function runSensorsCommand(argv: readonly string[], io: CommandIo): Promise<number> {
   return runCommand(sensorsCommand, argv, io, async ({ values, configArgv }) => {
     const config = loadConfig({ argv: configArgv, env: io.env });
-    const stopping = new AbortController();
-    const stop = () => stopping.abort();
-    process.on("SIGINT", stop).on("SIGTERM", stop);
-    try {
-      await runSensors(values, config, createLogger(config.worker.logLevel), stopping.signal);
-      return exitCodes.ok;
-    } finally {
-      process.off("SIGINT", stop).off("SIGTERM", stop);
-    }
+    const logger = createLogger(config.worker.logLevel);
+    await untilStopped((signal) => runSensors(values, config, logger, signal));
+    return exitCodes.ok;
   });
 }
 

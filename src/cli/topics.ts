@@ -36,17 +36,17 @@ export function runTopicsCommand(argv: readonly string[], io: CommandIo): Promis
   );
 }
 
-export interface TopicsRequest {
+interface TopicsRequest {
   readonly isCreating: boolean;
   /** Partitions of each missing input topic; null to create no input topic. */
   readonly inputs: number | null;
 }
 
-export interface FoundTopic extends TopicFacts {
+interface FoundTopic extends TopicFacts {
   readonly isNew: boolean;
 }
 
-export interface FoundTopics {
+interface FoundTopics {
   readonly topics: readonly FoundTopic[];
   readonly warnings: readonly string[];
 }

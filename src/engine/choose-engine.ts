@@ -2,17 +2,12 @@
 // kernel on all others. Logs the choice and the reason in one line.
 
 import type { Engine } from "../models/forecastnet/engine.ts";
+import type { AppConfig } from "../runtime/config/schema.ts";
 import type { Logger } from "../runtime/logging.ts";
 import { findNativeBinding, type NativeBinding } from "./tensorflow/native-binding.ts";
 import { openThreadedEngine, type ThreadedEngineOptions } from "./threads/threaded-engine.ts";
 
-export interface EngineSettings {
-  readonly kind: "auto" | "simd" | "tensorflow";
-  /** 0 leaves one core to the event loop. */
-  readonly threads: number;
-  /** Budget for the weights that TensorFlow keeps on its device. */
-  readonly memoryMb: number;
-}
+export type EngineSettings = Pick<AppConfig["engine"], "kind" | "threads" | "memoryMb">;
 
 /** How engines are opened and TensorFlow is found; tests replace both. */
 export interface EngineSources {

@@ -1,5 +1,6 @@
 // The interface of an executor: the arithmetic of ForecastNet in the net's units, synchronous. There is one executor
-// per way of computing. Framing, ensembles, mixtures and the training loop are the same for all and live outside.
+// per way of computing. Framing, ensembles, mixtures and the training loop are the same for all and live outside; they
+// check the sizes of all inputs, executors do not.
 //
 // Legend: T target channels, τ steps, P sample paths, B rows of a minibatch.
 

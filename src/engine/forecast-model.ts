@@ -4,12 +4,8 @@
 //
 // Legend: a row is one step of one target; a path of a forecast gives one mixture component per row.
 
-import type {
-  Distribution,
-  ForecastAnswer,
-  ForecastOptions,
-  ForecastTask,
-} from "../models/forecastnet/engine.ts";
+import type { ForecastOptions } from "../models/family.ts";
+import type { EngineAnswer, EngineForecast, EngineTask } from "../models/forecastnet/engine.ts";
 import { type FramedWindow, frameWindow } from "../models/forecastnet/framing.ts";
 import { type MixtureSummary, type Summarise, summariseMixtures } from "../models/forecastnet/mixture.ts";
 import type { ForecastNetModel, Member } from "../models/forecastnet/model.ts";
@@ -33,10 +29,10 @@ interface MemberRun {
 /** One answer per task, in order. A model or window that does not fit fails its own task and no other. */
 export function forecastModels(
   executor: NetExecutor,
-  tasks: readonly ForecastTask[],
+  tasks: readonly EngineTask[],
   options: ForecastOptions,
   summarise: Summarise = summariseMixtures,
-): ForecastAnswer[] {
+): EngineAnswer[] {
   checkOptions(options);
   const runs = tasks.map((task) => resultOrError(() => memberRuns(task, options.paths)));
   const accepted = runs.flatMap((ofTask) => (ofTask instanceof ForecastnetError ? [] : ofTask));
@@ -59,7 +55,7 @@ function resultOrError<T>(act: () => T): T | ForecastnetError {
   }
 }
 
-function memberRuns({ model, window }: ForecastTask, paths: number): MemberRun[] {
+function memberRuns({ model, window }: EngineTask, paths: number): MemberRun[] {
   const where = nameOf(model);
   const counts = sharePaths(model, paths);
   let firstPath = 0;
@@ -88,7 +84,7 @@ function toDistribution(
   runs: readonly MemberRun[],
   outputs: readonly PathOutputs[],
   { options, summarise }: { readonly options: ForecastOptions; readonly summarise: Summarise },
-): Distribution {
+): EngineForecast {
   const { horizon, targets } = model.members[0].spec;
   const rows = horizon * targets.length;
   const needed = rows * options.paths;

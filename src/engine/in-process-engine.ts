@@ -13,6 +13,8 @@ import type {
 import type { NetExecutor } from "./executor.ts";
 import { type Fitting, fitNets, groupByPlan } from "./fit.ts";
 import { forecastModels } from "./forecast-model.ts";
+import { createExecutor } from "./threads/create-executor.ts";
+import type { ExecutorSetup } from "./threads/protocol.ts";
 
 const idle: EngineStatus = {
   trouble: null,
@@ -21,6 +23,17 @@ const idle: EngineStatus = {
   waitingForecasts: 0,
   waitingFits: 0,
 };
+
+export async function openInProcessEngine(setup: ExecutorSetup): Promise<Engine> {
+  const { executor, device, detail, summarise, release } = await createExecutor(setup);
+  return {
+    ...createInProcessEngine(executor, { name: setup.kind, device, threads: 1, detail }),
+    forecast: async (tasks, options) => forecastModels(executor, tasks, options, summarise),
+    release: ({ members }) => {
+      for (const { weights } of members) release?.(weights);
+    },
+  };
+}
 
 export function createInProcessEngine(executor: NetExecutor, description: EngineDescription): Engine {
   return {

@@ -9,22 +9,21 @@ import type { ModelRecord } from "../log/codec/schemas.generated.ts";
 import { cohortKey, isCohortKey } from "../models/cohort.ts";
 import type { Families } from "../models/families.ts";
 import { ForecastnetError } from "../runtime/errors.ts";
-
-/**
- * Why a model cannot serve. "unreadable": its record is damaged or of an unknown release. "horizon": its horizon is not
- * that of the series' configuration. "targets": it forecasts only some of its channels, but a forecast message has all.
- * "history": it needs a longer window than `series.history`.
- */
-export type RefusalReason = "unreadable" | "horizon" | "targets" | "history";
+import type { RefusalReason } from "../runtime/metric-groups.ts";
 
 export interface ModelRefusal {
   readonly modelKey: string;
+  /**
+   * Why the model cannot serve. "unreadable": its record is damaged or of an unknown release. "horizon": its horizon is
+   * not that of the series' configuration. "targets": it forecasts only some of its channels, but a forecast message has
+   * all. "history": it needs a longer window than `series.history`.
+   */
   readonly reason: RefusalReason;
   /** What is wrong and what to do. */
   readonly detail: string;
 }
 
-export interface ModelStoreDeps {
+interface ModelStoreDeps {
   readonly settingsOf: (seriesId: string) => SeriesSettings;
   readonly families: Families;
 }

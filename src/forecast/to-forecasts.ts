@@ -40,7 +40,7 @@ function count(forecasts: readonly RawForecast[], metrics: ForecastMetrics): voi
   for (const { forecast, n } of counts.values()) metrics.forecasts(forecast.tier, forecast.method, n);
 }
 
-export interface ForecasterParts {
+interface ForecasterParts {
   readonly models: ModelStore;
   readonly families: Families;
   /** Quantile levels, ascending. */
@@ -141,7 +141,7 @@ interface Maker {
 }
 
 /** Depends on series, origin and model version only, so that a replay gives the same id. */
-export function forecastId(seriesId: string, originMs: number, modelVersion: string): string {
+function forecastId(seriesId: string, originMs: number, modelVersion: string): string {
   return `${seriesId}@${originMs}/${modelVersion}`;
 }
 

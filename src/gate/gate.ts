@@ -17,7 +17,7 @@ export interface GateRules {
   readonly horizon: number;
 }
 
-export interface Champion {
+interface Champion {
   readonly model: Model;
   /** Time of the newest slot that it was trained on. */
   readonly trainedToMs: number;
@@ -220,7 +220,7 @@ export interface ProbationCase {
   readonly rules: GateRules;
 }
 
-export interface ProbationFinding {
+interface ProbationFinding {
   readonly isWorse: boolean;
   readonly reason: string;
   readonly numbers: Readonly<Record<string, number>>;

@@ -40,7 +40,7 @@ export type Decision = Decided &
 
 export type DecisionKind = Decision["kind"];
 
-export interface Circumstances {
+interface Circumstances {
   /** Wall time. */
   readonly nowMs: number;
   /** Event time of the series' newest observation. */

@@ -28,7 +28,7 @@ export interface JudgingContext {
 }
 
 /** A model that is imported by hand. */
-export interface Imported {
+interface Imported {
   readonly record: ModelRecord;
   /** True when it serves without the gate. */
   readonly skipsGate: boolean;

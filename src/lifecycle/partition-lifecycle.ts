@@ -153,7 +153,7 @@ export class PartitionLifecycle {
       return this.#applyRefusal(decision, `it comes too late: ${about}`);
     }
     const facts = { modelKey, decision: kind, decidedAbout: fromVersion, serving };
-    this.view.logger.warn(facts, "decision comes too late");
+    this.view.logger.warn(facts, "decision dropped, it came too late");
     return [];
   }
 
@@ -274,7 +274,7 @@ function keyOf(modelKey: string, kind: PendingKind): string {
  * The decision as it can be written, or as text why it cannot. A record too large for its topic would fail the commit, and
  * that of the next owner as well. A model is then written without its predecessor; anything else is refused.
  */
-export function fitToTopics(
+function fitToTopics(
   decision: Decision,
   { modelBytes, trainingBytes }: Pick<LifecycleTopics, "modelBytes" | "trainingBytes">,
 ): Decision | string {

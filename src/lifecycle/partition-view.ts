@@ -1,7 +1,7 @@
 // One partition as the lifecycle sees it: its series, their live scores, the models that serve them. The stages own these; the
 // lifecycle imports no stage.
 
-import type { History, LiveScores, SeriesSettings } from "../domain.ts";
+import type { History, LiveScores, SeriesFacts, SeriesSettings } from "../domain.ts";
 import type { ServingModel } from "../log/codec/model-record.ts";
 import type { ModelRecord } from "../log/codec/schemas.generated.ts";
 import type { Life } from "../models/life.ts";
@@ -28,7 +28,7 @@ export interface ScoredSeries {
   scores(): LiveScores | null;
 }
 
-export interface ScoredSeriesSet extends Iterable<ScoredSeries> {
+interface ScoredSeriesSet extends Iterable<ScoredSeries> {
   get(seriesId: string): ScoredSeries | undefined;
   /** Created on the first call. */
   of(seriesId: string): ScoredSeries;
@@ -37,7 +37,7 @@ export interface ScoredSeriesSet extends Iterable<ScoredSeries> {
   forget(seriesId: string): readonly string[];
 }
 
-export interface ServingModels {
+interface ServingModels {
   /** The model stored under this key. */
   get(modelKey: string): ServingModel | undefined;
   /** The model that serves a series: its own, or else its cohort's. */
@@ -49,20 +49,6 @@ export interface ServingModels {
   keys(): Iterable<string>;
 }
 
-/** Figures of a stored series. */
-export interface SeriesFacts {
-  /** Null until an automatic interval is found. */
-  readonly interval: string | null;
-  readonly channels: number;
-  /** Stored observations. */
-  readonly points: number;
-  readonly lastTimeMs: number | null;
-  /** Wall time when its state was last stored. */
-  readonly seenMs: number;
-  /** Wall time when it is forgotten unless it sends; null for never. */
-  readonly endsAtMs: number | null;
-}
-
 /** Position of a series on its grid. */
 export interface SeriesTimes {
   readonly newestMs: number;
@@ -72,7 +58,7 @@ export interface SeriesTimes {
 }
 
 /** The series of the partition, owned by the window stage. */
-export interface StoredSeries {
+export interface StoredSeriesSet {
   ids(): Iterable<string>;
   /** Null for a series that is not here. */
   factsOf(seriesId: string): SeriesFacts | null;
@@ -101,7 +87,7 @@ export interface PartitionView {
   readonly partitions: number;
   /** Aborted when the partition is lost. */
   readonly lost: AbortSignal;
-  readonly series: StoredSeries;
+  readonly series: StoredSeriesSet;
   readonly scoreStore: ScoredSeriesSet;
   readonly models: ServingModels;
   /** Unread input records of the partition; null while unknown. */

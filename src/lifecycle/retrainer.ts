@@ -20,7 +20,7 @@ import type { RetrainSettings } from "./rules.ts";
 import { EvaluationSchedule } from "./schedule.ts";
 import { type GatherHistories, TrainingBacklog, taskFor } from "./training-backlog.ts";
 
-export interface RetrainerParts {
+interface RetrainerParts {
   /** Of the owned and restored partitions. */
   readonly lifecycles: () => readonly PartitionLifecycle[];
   readonly families: Families;

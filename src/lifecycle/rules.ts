@@ -3,7 +3,6 @@
 
 import type { SeriesSettings } from "../domain.ts";
 import type { GateRules } from "../gate/gate.ts";
-import type { Effort } from "../models/family.ts";
 import type { AppConfig } from "../runtime/config/schema.ts";
 import type { DriftRules } from "./drift.ts";
 
@@ -17,16 +16,10 @@ export interface RetrainRules extends DriftRules, GateRules {
 }
 
 /** Settings of the whole loop. */
-export interface RetrainSettings {
-  readonly where: "worker" | "trainers" | "off";
-  readonly schedule: string;
-  readonly jitterMs: number;
-  readonly perCycle: number;
-  readonly inFlight: number;
-  readonly timeoutMs: number;
-  readonly effort: Effort;
-  readonly members: number;
-}
+export type RetrainSettings = Pick<
+  AppConfig["retrain"],
+  "where" | "schedule" | "jitterMs" | "perCycle" | "inFlight" | "timeoutMs" | "effort" | "members"
+>;
 
 /** Scores over fewer steps are mostly chance, however short the horizon. */
 const fewestScoredSteps = 36;

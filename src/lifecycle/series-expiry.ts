@@ -16,7 +16,7 @@ import type { ForgetReason } from "../runtime/metric-groups.ts";
 import type { PartitionView } from "./partition-view.ts";
 
 /** Pending records of the models topic, by model key. */
-export interface PendingByKey {
+interface PendingByKey {
   readonly outcomes: Map<string, unknown>;
   readonly orders: Map<string, unknown>;
 }

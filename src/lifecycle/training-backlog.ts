@@ -9,7 +9,7 @@ import type { TrainingTask } from "../training/training-task.ts";
 import { byRank, type TrainingNeed } from "./evaluate-series.ts";
 import type { PartitionLifecycle } from "./partition-lifecycle.ts";
 
-export interface BacklogRules {
+interface BacklogRules {
   readonly clock: Clock;
   /** Maximum random delay before a training starts, so that a fleet does not train all at once. */
   readonly jitterMs: number;
@@ -71,7 +71,7 @@ function isVoid({ lifecycle: { view, orders }, modelKey }: TrainingNeed): boolea
 /** Reads the histories of all members of a cohort. */
 export type GatherHistories = (cohort: string, signal: AbortSignal) => Promise<readonly History[]>;
 
-export interface TaskSources {
+interface TaskSources {
   readonly settings: { readonly effort: Effort; readonly members: number };
   readonly clock: Clock;
   readonly gather: GatherHistories;

@@ -4,14 +4,14 @@
 import { ForecastnetError } from "../runtime/errors.ts";
 import type { StoredRecord } from "./log.ts";
 
-export interface Table {
+interface TopicTable {
   /** The caller may remove entries as it reads them, so that the bytes of a large fleet are not held twice. */
   readonly valueByKey: Map<string, Buffer>;
   /** Where a tail continues: the offset after the last record read, or 0 if there was none. */
   readonly nextOffset: number;
 }
 
-export async function readTable(changelog: AsyncIterable<readonly StoredRecord[]>): Promise<Table> {
+export async function readTable(changelog: AsyncIterable<readonly StoredRecord[]>): Promise<TopicTable> {
   const valueByKey = new Map<string, Buffer>();
   let nextOffset = 0;
   for await (const records of changelog) {

@@ -6,7 +6,7 @@ import type { Cancel, Timers } from "../runtime/clock.ts";
 import type { ForecastnetError } from "../runtime/errors.ts";
 import type { Log } from "./log.ts";
 
-export interface TopicWatchParts {
+interface TopicWatchParts {
   readonly log: Log;
   /** Partition counts that the worker works with, by input topic. */
   readonly partitionsByInput: ReadonlyMap<string, number>;

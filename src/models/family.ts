@@ -51,7 +51,7 @@ export interface ForecastTask<M extends Model = Model> {
 export interface ForecastOptions {
   /** Quantile levels, ascending, between 0 and 1. */
   readonly levels: readonly number[];
-  /** Sample paths per forecast, in families that draw them. */
+  /** Sample paths per forecast, in families that draw them; divided among the members of a model. */
   readonly paths: number;
 }
 
@@ -71,7 +71,7 @@ export const efforts = ["quick", "normal", "thorough"] as const;
 export type Effort = (typeof efforts)[number];
 
 /** What kind of model to train. */
-export interface TrainingPlan {
+export interface FamilyPlan {
   readonly family: string;
   readonly horizon: number;
   readonly season: number;
@@ -92,7 +92,7 @@ export interface TrainingSeries {
 
 export interface FamilyTask {
   readonly key: string;
-  readonly plan: TrainingPlan;
+  readonly plan: FamilyPlan;
   readonly channels: number;
   /** One series, or the members of a cohort. Never empty. */
   readonly series: readonly TrainingSeries[];

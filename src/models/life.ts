@@ -41,7 +41,7 @@ export interface Life {
   readonly verdict: string | null;
 }
 
-export const unborn: Life = Object.freeze({
+export const newLife: Life = Object.freeze({
   phase: "cold",
   sinceMs: 0,
   restsUntilMs: 0,

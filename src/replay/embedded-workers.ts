@@ -11,7 +11,7 @@ import type { Timers } from "../runtime/clock.ts";
 import { yieldToEventLoop } from "../runtime/waiting.ts";
 import { Worker, type WorkerParts } from "../service/worker.ts";
 
-export interface EmbeddedWorkersOptions extends MemoryLogOptions {
+interface EmbeddedWorkersOptions extends MemoryLogOptions {
   readonly clock: Timers;
   /** Uniform in [0, 1), for jitter. */
   readonly random: () => number;

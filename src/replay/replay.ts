@@ -6,6 +6,7 @@
 // A training takes no time on the replay's clock: its model is judged at the moment the training starts.
 
 import type { Observation, Outgoing } from "../domain.ts";
+import { openInProcessEngine } from "../engine/in-process-engine.ts";
 import { avroCodec } from "../log/codec/avro.ts";
 import type { ForecastRecord, ModelEventRecord, ModelRecord } from "../log/codec/schemas.generated.ts";
 import type { StoredRecord } from "../log/log.ts";
@@ -18,7 +19,6 @@ import { createMetrics } from "../runtime/metrics.ts";
 import { createRandom } from "../runtime/random.ts";
 import { checkWorkerTopics } from "../service/pipeline-parts.ts";
 import { createInProcessTrainer } from "../training/in-process-trainer.ts";
-import { createTrainingEngine } from "../training/training-engine.ts";
 import type { ModelTrainer } from "../training/training-task.ts";
 import { EmbeddedWorkers } from "./embedded-workers.ts";
 import { ManualClock } from "./manual-clock.ts";
@@ -67,7 +67,7 @@ export class Replay {
 
   /** Resolves once the worker is ready for input. */
   static async open(options: ReplayOptions): Promise<Replay> {
-    const { openEngine = () => createTrainingEngine({ kind: "simd" }) } = options;
+    const { openEngine = () => openInProcessEngine({ kind: "simd" }) } = options;
     const { openTrainer = async (families) => createInProcessTrainer(families) } = options;
     const { logger = silentLogger, metrics = sharedMetrics() } = options;
     const config = inOwnFormats(options.config);

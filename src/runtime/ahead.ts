@@ -1,7 +1,7 @@
 // A bounded buffer between two stages. It lets the upstream run ahead of the downstream, so that the next batch is
 // computed while the last one is being committed.
 
-export interface AheadOptions<T> {
+interface AheadOptions<T> {
   /** Most items that wait for the downstream. */
   readonly depth: number;
   /** Whether to pull the next items while the downstream works on this one. */

@@ -15,20 +15,21 @@ export const errorTable = {
   TOPIC_AWAITED: {
     retryable: true,
     remedy:
-      "Create or change the topics as the message says (`forecastnet topics create` makes those that are missing); the process waits for it.",
+      "Create or change the topics as the message says; `forecastnet topics create` creates the missing ones. The process waits until then.",
   },
   TOPIC_UNFIT: {
     retryable: false,
-    remedy: "Change the topic's partition count or settings to what the message asks for.",
+    remedy: "Change the topic's partition count or settings as the message says.",
   },
   PARTITION_LOST: {
     retryable: false,
-    remedy: "Nothing, when a rebalance moved the partition. Otherwise two fleets share one consumer group.",
+    remedy:
+      "If a rebalance moved the partition, do nothing. Otherwise two fleets share one consumer group; give each its own.",
   },
   POSITIONS_CONTRADICT: {
     retryable: true,
     remedy:
-      "Somebody reset the group's offsets, or copied one topic without the other. Stop the workers and reset the group to the position of the state (kafka-consumer-groups --reset-offsets --to-offset), or, if the reset was meant, start them once with kafka.positions=group, which reads input again or skips it. Other partitions go on.",
+      "Somebody reset the group's offsets, or copied one topic without the other. Stop the workers and reset the group to the position of the state (kafka-consumer-groups --reset-offsets --to-offset), or, if the reset was intended, start them once with kafka.positions=group, which reads input again or skips it. Other partitions continue.",
   },
   BROKER_UNREACHABLE: {
     retryable: true,
@@ -37,15 +38,15 @@ export const errorTable = {
   NOT_AUTHORIZED: {
     retryable: true,
     remedy:
-      "Grant the user of kafka.sasl or of the client certificate what the message names; docs/acls.md lists all rights. A start is tried again.",
+      "Grant the right that the message names to the user of kafka.sasl or of the client certificate; docs/acls.md lists all rights. The process retries its start.",
   },
   RECORD_TOO_LARGE: {
     retryable: false,
-    remedy: "Raise max.message.bytes of the topic named, or make the record smaller (history, horizon).",
+    remedy: "Raise max.message.bytes of the named topic, or make the record smaller (history, horizon).",
   },
   STATE_CORRUPT: {
     retryable: false,
-    remedy: "The state topic holds a record this version cannot read. Check who else writes to it.",
+    remedy: "The state topic holds a record that this version cannot read. Find out what else writes to it.",
   },
   REGISTRY_UNREACHABLE: {
     retryable: true,
@@ -54,19 +55,21 @@ export const errorTable = {
   REGISTRY_REFUSED: {
     retryable: false,
     remedy:
-      "The registry answered no: check registry.username and its password, and the subject's compatibility.",
+      "The registry refused the request. Check registry.username, its password, and the subject's compatibility.",
   },
   MODEL_UNFIT: {
     retryable: false,
-    remedy: "The model is damaged, or made by another release or for another series shape: train it again.",
+    remedy:
+      "The model is damaged, or was made by another release or for another shape of series. Retrain it.",
   },
   WINDOW_UNFIT: {
     retryable: false,
-    remedy: "Give the model named a window of the length and channels it was trained on, without NaN.",
+    remedy: "Give the named model a window without NaN, with the length and channels that it was trained on.",
   },
   ENGINE_FAILED: {
     retryable: false,
-    remedy: "The engine could not start or broke; the message says why. `engine.kind: simd` runs everywhere.",
+    remedy:
+      "The engine did not start, or failed; the message gives the reason. `engine.kind: simd` runs everywhere.",
   },
   SHUTDOWN_FORCED: {
     retryable: false,
@@ -74,7 +77,8 @@ export const errorTable = {
   },
   LOG_FAILED: {
     retryable: false,
-    remedy: "The log refused in a way that a retry cannot mend; the cause says why. Restart the worker.",
+    remedy:
+      "The log refused the request, and a retry cannot help; the cause gives the reason. Restart the worker.",
   },
 } as const satisfies Record<string, { retryable: boolean; remedy: string }>;
 

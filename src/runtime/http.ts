@@ -14,7 +14,7 @@ export interface Answer {
 }
 
 /** What a route can read of a request besides its address. */
-export interface Request {
+interface Request {
   /** The header, unchanged. */
   readonly authorization: string | undefined;
   /** Reads the whole body. Throws an HttpRefusal with 413 if it is larger than `maxBytes`. */

@@ -10,7 +10,7 @@ export interface Logger {
   error(facts: Readonly<Record<string, unknown>>, message: string): void;
 }
 
-export type LogLevel = "fatal" | "error" | "warn" | "info" | "debug" | "trace" | "silent";
+type LogLevel = "fatal" | "error" | "warn" | "info" | "debug" | "trace" | "silent";
 
 /** Lines are written synchronously, so that the last lines before a crash are not lost. */
 export function createLogger(level: LogLevel): Logger {

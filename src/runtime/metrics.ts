@@ -8,7 +8,7 @@ import { compileGlob } from "./glob.ts";
 import type { EngineFacts, Metrics, SeriesQuality, ServiceFacts } from "./metric-groups.ts";
 import { type MetricSpec, metricTable, type stages } from "./metric-table.ts";
 
-export interface MetricSettings {
+interface MetricSettings {
   /** Number of the worst series that are named. */
   readonly worstSeries: number;
   /** Patterns of series that are named. */
@@ -62,11 +62,11 @@ export function createMetrics(version: string, settings: MetricSettings = defaul
   };
 }
 
-type Table = typeof metricTable;
+type MetricTable = typeof metricTable;
 type Built = {
-  readonly [M in keyof Table]: Table[M]["kind"] extends "counter"
+  readonly [M in keyof MetricTable]: MetricTable[M]["kind"] extends "counter"
     ? Counter
-    : Table[M]["kind"] extends "gauge"
+    : MetricTable[M]["kind"] extends "gauge"
       ? Gauge
       : Histogram;
 };

@@ -5,7 +5,7 @@ import { systemClock, type Timers } from "./clock.ts";
 const firstMs = 50;
 const longestMs = 5_000;
 
-export interface BackoffSource {
+interface BackoffSource {
   readonly clock?: Timers;
   /** Uniform in [0, 1). */
   readonly random?: () => number;

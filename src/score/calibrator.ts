@@ -264,7 +264,7 @@ const fastest = 0.18;
 /** κ: how fast the whole distribution is widened or narrowed, in the same unit. */
 const scaleRate = 0.05;
 
-export interface CalibratedLevels {
+interface CalibratedLevels {
   readonly levels: Float64Array;
   /** Levels 0 … below − 1 are below the median, those from `above` on are above it. */
   readonly below: number;
@@ -307,14 +307,14 @@ export function calibratedLevels(given: ArrayLike<number>): CalibratedLevels {
 const movesByLevels = new Map<string, LevelMoves>();
 
 /** The same object for all calibrators of the same levels. */
-export function levelMovesOf(levels: ArrayLike<number>): LevelMoves {
+function levelMovesOf(levels: ArrayLike<number>): LevelMoves {
   const key = Array.prototype.join.call(levels);
   const moves = movesByLevels.get(key) ?? new LevelMoves(calibratedLevels(levels));
   movesByLevels.set(key, moves);
   return moves;
 }
 
-export class LevelMoves {
+class LevelMoves {
   readonly levels: CalibratedLevels;
   /** [case][level] */
   readonly moves: Float64Array;

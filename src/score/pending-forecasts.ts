@@ -12,7 +12,7 @@
 // Memory grows with the square of the horizon. Beyond MOST_NUMBERS only every n-th origin is stored, with the
 // smallest n that fits. A slot is then scored in fewer of its forecasts, at leads that differ from slot to slot.
 
-export interface PendingShape {
+interface PendingShape {
   readonly horizon: number;
   readonly channels: number;
   readonly levels: number;

@@ -149,14 +149,14 @@ export interface ScoreCounts {
   readonly forecasts: number;
 }
 
-export interface RestoredScores {
+interface RestoredScores {
   /** All that the topic holds. */
   readonly stored: ScoreCounts;
   /** Dropped because they do not fit the configured levels or horizon. Those of a restarted series are not counted. */
   readonly dropped: ScoreCounts;
 }
 
-export interface RestoreScoresOptions {
+interface RestoreScoresOptions {
   /** Describes the place of a key, for errors. */
   readonly where: (key: string) => string;
   /** True for a series whose grid changed, so that it lost its history. */

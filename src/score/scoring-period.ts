@@ -12,7 +12,7 @@ import { Calibrator } from "./calibrator.ts";
 import { MaturedSlot, PendingForecasts } from "./pending-forecasts.ts";
 import { RollingScores, type ScoreRule, SlotScores } from "./rolling-scores.ts";
 
-export interface PeriodFrame {
+interface PeriodFrame {
   readonly version: string;
   readonly horizon: number;
   readonly channels: number;

@@ -12,7 +12,7 @@ import type {
   ServingFacts,
   Window,
 } from "../domain.ts";
-import { type Life, unborn } from "../models/life.ts";
+import { type Life, newLife } from "../models/life.ts";
 import { errorCapOf, meanOf, naiveErrorOf } from "../models/scores.ts";
 import type { SeriesQuality } from "../runtime/metric-groups.ts";
 import { liveKey, pendingKey, type ScoreRecord, writePending, writeState } from "./score-records.ts";
@@ -35,7 +35,7 @@ export class SeriesScores {
   /** The store's set of series to write; every change adds this one. */
   readonly #changed: Set<SeriesScores>;
   #period: ScoringPeriod | null = null;
-  #life: Life = unborn;
+  #life: Life = newLife;
   /** Rows on the state topic that hold forecasts made before this period; deleted by the next `takeRecords`. */
   #staleRows: readonly number[] = none;
   #isStateChanged = false;

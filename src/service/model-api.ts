@@ -21,19 +21,13 @@ import type { ModelInventory, ModelSummary, Order } from "./model-inventory.ts";
 /** Most bytes of a record on our topics. */
 const mostModelBytes = 16 * 1024 * 1024;
 
-/** Default and largest number of models in a list. */
-const usualListed = 100;
 const mostListed = 1_000;
 
 type Load = Pick<Order, "record" | "skipsGate">;
 
 /** `inventory` returns null until the worker has one. */
 export function modelPages(inventory: () => ModelInventory | null, token: Secret | null): Routes {
-  const open = (): ModelInventory => {
-    const found = inventory();
-    if (found !== null) return found;
-    throw new HttpRefusal(text(503, "the worker is still starting: ask again once /readyz says ready"));
-  };
+  const open = () => onceStarted(inventory());
   const ordering = (
     kind: Order["kind"],
     loadOf: (...asked: Parameters<Route>) => Promise<Load> = async () => ({ record: null, skipsGate: false }),
@@ -64,22 +58,30 @@ function list(inventory: ModelInventory, query: URLSearchParams): Answer {
   const phase = phases.find((name) => name === asked) ?? null;
   if (asked !== null && phase === null)
     return text(400, `phase is "${asked}"; give one of ${phases.join(", ")}`);
-  const limit = query.get("limit") ?? String(usualListed);
-  const most = /^[1-9]\d{0,6}$/.test(limit) ? Number(limit) : 0;
-  if (most === 0 || most > mostListed) {
-    return text(400, `limit is "${limit}"; give a whole number from 1 to ${mostListed}`);
-  }
-  const { total, models } = inventory.list({ phase, most });
+  const { total, models } = inventory.list({ phase, most: limitIn(query, mostListed) });
   return json(200, { total, models: models.map(withTimes) });
 }
 
 /** With times in ISO 8601. */
 function withTimes({ sinceMs, trainedAtMs, ...facts }: ModelSummary) {
-  return { ...facts, since: isoTime(sinceMs), trainedAt: trainedAtMs === null ? null : isoTime(trainedAtMs) };
+  return { ...facts, since: isoTime(sinceMs), trainedAt: isoTime(trainedAtMs) };
 }
 
-function isoTime(ms: number): string {
-  return new Date(ms).toISOString();
+export function isoTime(ms: number | null): string | null {
+  return ms === null ? null : new Date(ms).toISOString();
+}
+
+/** The inventory of a worker, once there is one. */
+export function onceStarted<T>(inventory: T | null): T {
+  if (inventory !== null) return inventory;
+  throw new HttpRefusal(text(503, "the worker is still starting: ask again once /readyz says ready"));
+}
+
+/** How many rows a list may have, 100 by default. */
+export function limitIn(query: URLSearchParams, most: number): number {
+  const limit = query.get("limit") ?? "100";
+  if (/^[1-9]\d{0,6}$/.test(limit) && Number(limit) <= most) return Number(limit);
+  throw new HttpRefusal(text(400, `limit is "${limit}"; give a whole number from 1 to ${most}`));
 }
 
 function exportRecord(inventory: ModelInventory, modelKey: string): Answer {

@@ -28,7 +28,7 @@ export interface ModelSummary {
   readonly verdict: string | null;
 }
 
-export type OrderKind = "retrain" | "rollback" | "import";
+type OrderKind = "retrain" | "rollback" | "import";
 
 export interface Order {
   readonly id: string;

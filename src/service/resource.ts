@@ -2,7 +2,7 @@
 // may arrive after the end: a sealed resource then closes it at once.
 
 /** Closes gently within `gentleMs`, then by force. */
-export type Close<T> = (opened: T, gentleMs: number) => void | Promise<void>;
+type Close<T> = (opened: T, gentleMs: number) => void | Promise<void>;
 
 export class Resource<T> {
   readonly #close: Close<T>;
@@ -20,11 +20,11 @@ export class Resource<T> {
 
   /** Opens and holds it. Throws when the resource is sealed by then. */
   async open(act: () => T | Promise<T>): Promise<T> {
-    if (this.#isSealed) throw new Error("the service is ending, nothing is opened any more");
+    if (this.#isSealed) throw new Error("the service is ending and opens nothing more");
     const opened = await act();
     if (this.#isSealed) {
       await this.#close(opened, 0);
-      throw new Error("it was opened after the end of the service, and is closed again");
+      throw new Error("it was opened after the end of the service and was closed again");
     }
     this.#opened = opened;
     return opened;

@@ -28,7 +28,7 @@ export interface Retraining {
   stop(): Promise<void>;
 }
 
-export interface RetrainingParts extends Surroundings {
+interface RetrainingParts extends Surroundings {
   readonly log: Log;
   readonly engine: Engine;
   readonly pipeline: PipelineParts;
@@ -95,7 +95,7 @@ function whenAsked(open: () => Promise<ModelTrainer>): ModelTrainer {
   };
 }
 
-export interface GatherParts {
+interface GatherParts {
   readonly log: Log;
   readonly pipeline: Pick<LaneParts, "stateTopic" | "settingsOf">;
   readonly signal: AbortSignal;
@@ -103,7 +103,7 @@ export interface GatherParts {
 
 const stateCodec = avroCodec("StateBlock");
 
-export async function gatherCohort(cohort: string, parts: GatherParts): Promise<readonly History[]> {
+async function gatherCohort(cohort: string, parts: GatherParts): Promise<readonly History[]> {
   const { log, pipeline, signal } = parts;
   const { stateTopic, settingsOf } = pipeline;
   const isMember = (key: string) => isBlockKey(key) && settingsOf(seriesOfKey(key)).cohort === cohort;

@@ -7,18 +7,18 @@
 // Ids are percent-encoded. The order needs the token. It is answered with 202 and carried out with the next batch.
 
 import { randomUUID } from "node:crypto";
-import type { LiveScores, Tier } from "../domain.ts";
+import type { LiveScores, SeriesFacts, Tier } from "../domain.ts";
 import type { PartitionLifecycle } from "../lifecycle/partition-lifecycle.ts";
-import type { SeriesFacts } from "../lifecycle/partition-view.ts";
 import { isCohortKey } from "../models/cohort.ts";
 import type { Phase } from "../models/life.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Secret } from "../runtime/config/secret.ts";
 import { compileGlob } from "../runtime/glob.ts";
-import { type Answer, HttpRefusal, json, type Routes, text, withToken } from "../runtime/http.ts";
+import { type Answer, json, type Routes, text, withToken } from "../runtime/http.ts";
+import { isoTime, limitIn, onceStarted } from "./model-api.ts";
 
 /** Facts about one series of one partition. */
-export interface SeriesSummary extends SeriesFacts {
+interface SeriesSummary extends SeriesFacts {
   readonly seriesId: string;
   readonly partition: number;
   readonly phase: Phase;
@@ -36,16 +36,11 @@ export interface SeriesInventory {
   forget(seriesId: string, orderId: string): boolean;
 }
 
-const usualLimit = 100;
 const mostListed = 10_000;
 
 /** `inventory` returns null until the worker has one. */
 export function seriesPages(inventory: () => SeriesInventory | null, token: Secret | null): Routes {
-  const open = (): SeriesInventory => {
-    const found = inventory();
-    if (found !== null) return found;
-    throw new HttpRefusal(text(503, "the worker is still starting: ask again once /readyz says ready"));
-  };
+  const open = () => onceStarted(inventory());
   return {
     "GET /series": (_, query) => list(open(), query),
     "GET /series/:id": (seriesId) => {
@@ -65,24 +60,18 @@ export function seriesPages(inventory: () => SeriesInventory | null, token: Secr
 }
 
 function list(inventory: SeriesInventory, query: URLSearchParams): Answer {
-  const limit = query.get("limit") ?? String(usualLimit);
-  if (!/^[1-9]\d{0,4}$/.test(limit) || Number(limit) > mostListed)
-    return text(400, `limit is "${limit}"; give a whole number from 1 to ${mostListed}`);
+  const limit = limitIn(query, mostListed);
   const match = query.get("match");
   if (match === "") return text(400, "match is empty; give a pattern such as pump-*, or leave it out");
   const pattern = match === null ? null : compileGlob(match);
-  const found = inventory.list((seriesId) => pattern?.test(seriesId) ?? true, Number(limit) + 1);
-  const series = found.slice(0, Number(limit)).map(withTimes);
-  return json(200, { series, isComplete: found.length <= Number(limit) });
+  const found = inventory.list((seriesId) => pattern?.test(seriesId) ?? true, limit + 1);
+  const series = found.slice(0, limit).map(withTimes);
+  return json(200, { series, isComplete: found.length <= limit });
 }
 
 /** With times in ISO 8601. */
 function withTimes({ lastTimeMs, seenMs, endsAtMs, ...facts }: SeriesSummary) {
   return { ...facts, lastTime: isoTime(lastTimeMs), seenAt: isoTime(seenMs), forgottenAt: isoTime(endsAtMs) };
-}
-
-function isoTime(ms: number | null): string | null {
-  return ms === null ? null : new Date(ms).toISOString();
 }
 
 function unknown(seriesId: string): Answer {

@@ -8,12 +8,12 @@
 //       │          │          │           │
 //       └──────────┴──────────┴───────────┴─► failed
 
-import type { Timers } from "../runtime/clock.ts";
 import { ForecastnetError } from "../runtime/errors.ts";
 import { type HttpServer, type Routes, serveHttp, text } from "../runtime/http.ts";
 import type { Logger } from "../runtime/logging.ts";
 import type { Metrics, WorkerFacts } from "../runtime/metric-groups.ts";
 import { backoff, fired, settlesWithin } from "../runtime/waiting.ts";
+import type { Surroundings } from "./pipeline-parts.ts";
 import { Resource } from "./resource.ts";
 
 export interface Work {
@@ -28,7 +28,7 @@ export interface Work {
   readonly closes: readonly Pick<Resource<unknown>, "seal" | "close">[];
 }
 
-export interface ServiceParts {
+interface ServiceParts extends Pick<Surroundings, "clock" | "random" | "logger"> {
   readonly role: Role;
   readonly settings: {
     readonly host: string;
@@ -36,15 +36,11 @@ export interface ServiceParts {
     readonly port: number | null;
     readonly graceMs: number;
   };
-  readonly clock: Timers;
-  /** Uniform in [0, 1), for jitter. */
-  readonly random: () => number;
-  readonly logger: Logger;
   readonly metrics: Pick<Metrics, "moved" | "expose">;
   readonly work: Work;
 }
 
-export interface ServiceStatus {
+interface ServiceStatus {
   readonly isReady: boolean;
   /** Why it is not ready, or "ready". */
   readonly reason: string;
@@ -165,7 +161,7 @@ export class Service {
     try {
       await this.#close(0);
     } catch (cause) {
-      this.#parts.logger.warn({ reason: String(cause) }, "closing after the failure failed, too");
+      this.#parts.logger.warn({ reason: String(cause) }, "closing failed after an earlier failure");
     }
   }
 
@@ -198,7 +194,7 @@ export class Service {
       }
     }
     const [first, ...others] = failures;
-    for (const other of others) logger.warn({ reason: String(other) }, "closing failed, too");
+    for (const other of others) logger.warn({ reason: String(other) }, "closing another resource failed");
     if (failures.length > 0) throw first;
   }
 
@@ -223,6 +219,29 @@ export class Service {
         return text(isReady ? 200 : 503, reason);
       },
     };
+  }
+}
+
+/** A process that runs as a service: what its owner may ask of it. */
+export abstract class ServiceProcess {
+  protected abstract readonly service: Service;
+
+  /** Resolves once stopped; rejects with the reason when the process cannot go on. */
+  get done(): Promise<void> {
+    return this.service.done;
+  }
+
+  get port(): number | undefined {
+    return this.service.port;
+  }
+
+  status(): ServiceStatus {
+    return this.service.status();
+  }
+
+  /** Asks the process to stop. Await `done` for its end. */
+  stop(why: string): void {
+    this.service.stop(why);
   }
 }
 

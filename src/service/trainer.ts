@@ -16,7 +16,7 @@ import type { ModelTrainer } from "../training/training-task.ts";
 import { TrainingTurns } from "../training/training-turns.ts";
 import { largestRecords, type Surroundings } from "./pipeline-parts.ts";
 import { Resource } from "./resource.ts";
-import { memberTrouble, Service, type ServiceStatus } from "./service.ts";
+import { memberTrouble, Service, ServiceProcess } from "./service.ts";
 
 export interface TrainerParts extends Surroundings {
   readonly openLog: () => Promise<Log>;
@@ -28,9 +28,9 @@ const requestsAtOnce = 8;
 /** Share of the gentle part of the stop in which trainings may end by themselves: half of the grace period. */
 const patientShare = 2 / 3;
 
-export class Trainer {
+export class Trainer extends ServiceProcess {
   readonly #parts: TrainerParts;
-  readonly #service: Service;
+  protected readonly service: Service;
   readonly #lanes = new Set<TrainerLane>();
   readonly #turns = new TrainingTurns();
   /** Partitions of the training topic at the last check. */
@@ -43,15 +43,12 @@ export class Trainer {
   readonly #log = new Resource<Log>((log) => log.close());
 
   constructor(parts: TrainerParts) {
+    super();
     this.#parts = parts;
-    const { config, clock, random, logger, metrics } = parts;
-    this.#service = new Service({
+    this.service = new Service({
+      ...parts,
       role: "trainer",
-      settings: config.worker,
-      clock,
-      random,
-      logger,
-      metrics,
+      settings: parts.config.worker,
       work: {
         run: () => this.#run(),
         trouble: () => memberTrouble(this.#membership.opened?.status()),
@@ -62,26 +59,8 @@ export class Trainer {
     });
   }
 
-  /** Resolves once stopped; rejects with the reason when the trainer cannot go on. */
-  get done(): Promise<void> {
-    return this.#service.done;
-  }
-
-  get port(): number | undefined {
-    return this.#service.port;
-  }
-
-  status(): ServiceStatus {
-    return this.#service.status();
-  }
-
-  /** Asks the trainer to stop. Await `done` for its end. */
-  stop(why: string): void {
-    this.#service.stop(why);
-  }
-
   async #run(): Promise<void> {
-    const service = this.#service;
+    const { service } = this;
     const trainer = await this.#trainer.open(this.#parts.openTrainer);
     const log = await this.#log.open(() => service.retry(this.#parts.openLog));
     const laneParts = await service.retry(() => this.#laneParts(log, trainer));
@@ -107,7 +86,7 @@ export class Trainer {
       attemptsTopic: topics.attempts,
       deadLetters: { topic: topics.deadLetters, partitions: deadLetterPartitions, maxBytes: deadLetterBytes },
       mostAttempts: retrain.attempts,
-      stopping: this.#service.stopping,
+      stopping: this.service.stopping,
       givingUp: this.#givingUp.signal,
     };
   }
@@ -125,7 +104,7 @@ export class Trainer {
    * partition has them looked at again. Says whether the lane may begin.
    */
   async #hasRoom(log: Log, { partition, lost }: OwnedPartition): Promise<boolean> {
-    const over = AbortSignal.any([lost, this.#service.stopping]);
+    const over = AbortSignal.any([lost, this.service.stopping]);
     for (let attempt = 0; partition >= this.#partitions && !over.aborted; attempt++) {
       try {
         await this.#checkTopics(log);
@@ -184,7 +163,7 @@ export class Trainer {
     const lag = membership?.lag ?? 0;
     const inFlight = [...this.#lanes].reduce((sum, lane) => sum + lane.inFlight, 0);
     return {
-      state: this.#service.state,
+      state: this.service.state,
       partitions: membership?.partitions.length ?? 0,
       lag,
       training: { inFlight, waiting: lag },

@@ -25,7 +25,7 @@ import { buildPipelineParts, checkFamilies, checkWorkerTopics, type Surroundings
 import { Resource } from "./resource.ts";
 import { cohortsOf, openRetraining, type Retraining } from "./retraining.ts";
 import { seriesPages } from "./series-api.ts";
-import { memberTrouble, Service, type ServiceStatus } from "./service.ts";
+import { memberTrouble, Service, ServiceProcess } from "./service.ts";
 
 export interface WorkerParts extends Surroundings {
   readonly openLog: () => Promise<Log>;
@@ -41,9 +41,9 @@ export interface WorkerParts extends Surroundings {
   readonly servesHttp?: boolean;
 }
 
-export class Worker {
+export class Worker extends ServiceProcess {
   readonly #parts: WorkerParts;
-  readonly #service: Service;
+  protected readonly service: Service;
   readonly #laneByPartition = new Map<number, Lane>();
   /** Assigned input partitions that our own topics do not have yet. */
   readonly #waiting = new Set<number>();
@@ -57,15 +57,13 @@ export class Worker {
   readonly #log = new Resource<Log>((log) => log.close());
 
   constructor(parts: WorkerParts) {
+    super();
     this.#parts = parts;
-    const { config, clock, random, logger, metrics, servesHttp = true } = parts;
-    this.#service = new Service({
+    const { config, servesHttp = true } = parts;
+    this.service = new Service({
+      ...parts,
       role: "worker",
       settings: servesHttp ? config.worker : { ...config.worker, port: null },
-      clock,
-      random,
-      logger,
-      metrics,
       work: {
         run: () => this.#run(),
         trouble: () => this.#trouble(),
@@ -76,31 +74,13 @@ export class Worker {
     });
   }
 
-  /** Resolves once stopped; rejects with the reason when the worker cannot go on. */
-  get done(): Promise<void> {
-    return this.#service.done;
-  }
-
-  get port(): number | undefined {
-    return this.#service.port;
-  }
-
   /** Undefined until the worker has found its topics. */
   get retrainer(): Retrainer | undefined {
     return this.#retraining.opened?.retrainer;
   }
 
-  status(): ServiceStatus {
-    return this.#service.status();
-  }
-
-  /** Asks the worker to stop. Await `done` for its end. */
-  stop(why: string): void {
-    this.#service.stop(why);
-  }
-
   async #run(): Promise<void> {
-    const service = this.#service;
+    const { service } = this;
     const { config, logger } = this.#parts;
     const { openEngine = () => chooseEngine(config.engine, logger) } = this.#parts;
     const engine = await this.#engine.open(openEngine);
@@ -120,7 +100,7 @@ export class Worker {
 
   /** Works until the worker stops, or until the input topics have changed. Returns the change as text. */
   async #serve(engine: Engine): Promise<string | undefined> {
-    const service = this.#service;
+    const { service } = this;
     const closing = new AbortController();
     const { families: create = createFamilies } = this.#parts;
     const families = create(engine);
@@ -210,7 +190,7 @@ export class Worker {
    * so nothing is missed when the pipeline is reopened.
    */
   async #wait({ partition, lost }: OwnedPartition, closing: AbortSignal): Promise<void> {
-    this.#parts.logger.warn({ partition }, "partition waits, our topics do not have it yet");
+    this.#parts.logger.warn({ partition }, "partition waits, the worker's own topics lack it");
     this.#waiting.add(partition);
     void this.#watch.opened?.look();
     await fired(AbortSignal.any([lost, closing]));
@@ -230,7 +210,8 @@ export class Worker {
     if (found !== null) return found;
     const waiting = this.#watch.opened?.trouble ?? null;
     if (waiting !== null) return `input topics have changed, new partitions wait: ${waiting}`;
-    if (this.#waiting.size > 0) return `partitions ${[...this.#waiting].join(", ")} wait for our own topics`;
+    if (this.#waiting.size > 0)
+      return `partitions ${[...this.#waiting].join(", ")} wait for the worker's own topics`;
     const registryOutage = this.#pipeline.opened?.registry?.outage ?? null;
     if (registryOutage !== null) return `the schema registry does not answer: ${registryOutage}`;
     const restoring = this.#restoring();
@@ -261,7 +242,7 @@ export class Worker {
 
   /** Also fails when the engine is broken, which only a restart repairs. */
   #health(): Answer {
-    const { state } = this.#service;
+    const { state } = this.service;
     const status = state === "failed" ? 503 : 200;
     const engine = this.#engine.opened;
     if (engine === undefined) return text(status, state);
@@ -276,7 +257,7 @@ export class Worker {
     const lanes = [...this.#laneByPartition.values()];
     const membership = this.#membership.opened?.status();
     return {
-      state: this.#service.state,
+      state: this.service.state,
       partitions: membership?.partitions.length ?? 0,
       restoring: this.#restoring().length,
       waiting: this.#waiting.size,

@@ -16,7 +16,7 @@ export interface SinkParts {
 }
 
 /** A batch that holds nothing but records. */
-export type EncodedBatch = Batch<never>;
+type EncodedBatch = Batch<never>;
 
 /**
  * Batches wait for their commit as bytes, outside the heap. The garbage collector would copy waiting forecasts from

@@ -14,7 +14,7 @@ const outcomes = avroCodec("TrainingOutcome");
 /** A training that was not cancelled. */
 export type FinishedTraining = Exclude<TrainingResult, { readonly outcome: "cancelled" }>;
 
-export interface TrainingOutcome extends Asker {
+interface TrainingOutcome extends Asker {
   readonly result: FinishedTraining;
   readonly endedAtMs: number;
 }

@@ -38,7 +38,7 @@ export interface RefusedRequest {
   readonly asker: Asker | null;
 }
 
-export type ReadRequest = { readonly task: TrainingTask } | RefusedRequest;
+type ReadRequest = { readonly task: TrainingTask } | RefusedRequest;
 
 export function encodeRequest(task: TrainingTask): Buffer {
   const { id, modelKey, reason, plan, histories, requestedAtMs } = task;

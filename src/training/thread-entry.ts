@@ -3,17 +3,17 @@
 
 import { constants, platform, setPriority } from "node:os";
 import { parentPort, workerData } from "node:worker_threads";
+import { openInProcessEngine } from "../engine/in-process-engine.ts";
 import type { ExecutorSetup } from "../engine/threads/protocol.ts";
 import { createFamilies } from "../models/families.ts";
 import { runStacked } from "../models/forecastnet/training/stacked-fits.ts";
 import { trainTask } from "./train-task.ts";
-import { createTrainingEngine } from "./training-engine.ts";
 import type { FromTrainingThread, ToTrainingThread } from "./training-threads.ts";
 
 const port = parentPort;
 if (port === null) throw new Error("this file is the entry of a thread, not of a process");
 const post = (message: FromTrainingThread) => port.postMessage(message);
-const engine = await createTrainingEngine(workerData as ExecutorSetup);
+const engine = await openInProcessEngine(workerData as ExecutorSetup);
 // Only now: threads that TensorFlow has started serve forecasts, too, and keep their priority.
 lowerOwnPriority();
 const stopByJob = new Map<number, AbortController>();
@@ -33,7 +33,7 @@ port.on("message", (message: ToTrainingThread) => {
       endIfClosed();
   }
 });
-post({ kind: "ready" });
+post({ kind: "ready", facts: null });
 
 function endIfClosed(): void {
   if (!isClosing || stopByJob.size > 0) return;
@@ -47,9 +47,9 @@ async function train({ job, tasks }: Extract<ToTrainingThread, { kind: "train" }
   const runs = tasks.map(
     (task) => (stacked: typeof engine) => trainTask(createFamilies(stacked), task, stop.signal),
   );
-  const results = await runStacked(engine, runs, stop.signal);
+  const result = await runStacked(engine, runs, stop.signal);
   stopByJob.delete(job);
-  post({ kind: "done", job, results });
+  post({ kind: "done", job, result });
   endIfClosed();
 }
 

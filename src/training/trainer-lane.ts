@@ -133,7 +133,7 @@ export class TrainerLane {
     const { partition } = this.#owned;
     const place = { requestTopic, partition, modelsTopic, deadLetters, families, nowMs };
     const answered: RunItem[] = [];
-    const answers: Fitting[] = [];
+    const answers: TrainingAnswer[] = [];
     let next = 0;
     for (const item of run.items) {
       const result = item.kind === "task" ? results[next++] : null;
@@ -147,7 +147,7 @@ export class TrainerLane {
       ...this.#attempts.end(answered.flatMap(idOf)),
       ...this.#attempts.takeBack(left.flatMap(idOfTask), nowMs),
     ];
-    await commitFitting(this.#owned, { topic: requestTopic, nextOffset, records: attempts }, answers);
+    await commitAnswers(this.#owned, { topic: requestTopic, nextOffset, records: attempts }, answers);
     this.#report(answered, left, results.slice(0, next));
   }
 
@@ -178,28 +178,28 @@ function idOf(item: RunItem): string[] {
   return item.kind === "refused" && item.asker !== null ? [item.asker.requestId] : idOfTask(item);
 }
 
-export type RunItem = { readonly record: StoredRecord } & (
+type RunItem = { readonly record: StoredRecord } & (
   | { readonly kind: "task"; readonly task: TrainingTask }
   | ({ readonly kind: "refused" } & RefusedRequest)
   /** The same request as an earlier item of the run. */
   | { readonly kind: "repeated" }
 );
 
-export interface Run {
+interface Run {
   readonly items: readonly RunItem[];
   /** The position after the run. */
   readonly nextOffset: number;
   readonly isAlone: boolean;
 }
 
-export interface AttemptRule {
+interface AttemptRule {
   /** How often the work on a request was started. */
   readonly attemptsOf: (requestId: string) => number;
   /** Most attempts. */
   readonly most: number;
 }
 
-export function cutRuns({ records, nextOffset }: StoredBatch, rule: AttemptRule): Run[] {
+function cutRuns({ records, nextOffset }: StoredBatch, rule: AttemptRule): Run[] {
   const groups: { items: RunItem[]; isAlone: boolean }[] = [];
   for (const record of records) {
     const item = readItem(record, rule);
@@ -232,7 +232,7 @@ function isRepeated(item: RunItem, earlier: readonly RunItem[]): boolean {
 }
 
 /** Origin of a request, and destination of its answers. */
-export interface AnswerPlace {
+interface AnswerPlace {
   readonly requestTopic: string;
   /** Of the training topic and of the models topic; the worker that asked owns it. */
   readonly partition: number;
@@ -243,7 +243,7 @@ export interface AnswerPlace {
 }
 
 /** The result is null for an item without a training of its own. */
-export function answersTo(item: RunItem, result: FinishedTraining | null, place: AnswerPlace): Fitting[] {
+function answersTo(item: RunItem, result: FinishedTraining | null, place: AnswerPlace): TrainingAnswer[] {
   switch (item.kind) {
     case "repeated":
       return []; // The earlier request is answered.
@@ -256,12 +256,12 @@ export function answersTo(item: RunItem, result: FinishedTraining | null, place:
   }
 }
 
-function refusalOf(item: RunItem & { readonly kind: "refused" }, place: AnswerPlace): Fitting[] {
+function refusalOf(item: RunItem & { readonly kind: "refused" }, place: AnswerPlace): TrainingAnswer[] {
   const { record, refusal, asker } = item;
   const { requestTopic: topic, partition, deadLetters } = place;
   const letter = (value: Buffer | null, detail: string) =>
     toDeadLetter({ topic, partition, record: { ...record, value } }, { ...refusal, detail }, deadLetters);
-  const deadLetter: Fitting = {
+  const deadLetter: TrainingAnswer = {
     record: letter(record.value, refusal.detail),
     smaller: (why) => letter(null, `${refusal.detail}; its value is omitted: ${why}`),
   };
@@ -270,7 +270,7 @@ function refusalOf(item: RunItem & { readonly kind: "refused" }, place: AnswerPl
   return [deadLetter, outcomeOf(asker, { outcome: "failed", reason }, place)];
 }
 
-function outcomeOf(asker: Asker, result: FinishedTraining, place: AnswerPlace): Fitting {
+function outcomeOf(asker: Asker, result: FinishedTraining, place: AnswerPlace): TrainingAnswer {
   const { modelsTopic: topic, partition, families, nowMs: endedAtMs } = place;
   const toRecord = (told: FinishedTraining): Outgoing => ({
     topic,
@@ -283,19 +283,19 @@ function outcomeOf(asker: Asker, result: FinishedTraining, place: AnswerPlace): 
   return { record: toRecord(result), smaller: result.outcome === "trained" ? smaller : null };
 }
 
-export interface Fitting {
+interface TrainingAnswer {
   readonly record: Outgoing;
   /** The record to write instead when the topic refuses this one for a reason. Null when there is none. */
   readonly smaller: ((why: string) => Outgoing) | null;
 }
 
 /** Commits everything in one transaction, and replaces as few records by smaller ones as possible. */
-export async function commitFitting(
+async function commitAnswers(
   owned: OwnedPartition,
   commit: Commit,
-  fittings: readonly Fitting[],
+  answers: readonly TrainingAnswer[],
 ): Promise<void> {
-  const chosen = [...fittings];
+  const chosen = [...answers];
   for (;;) {
     try {
       const records = [...chosen.map(({ record }) => record), ...commit.records];
@@ -310,11 +310,11 @@ export async function commitFitting(
   }
 }
 
-function largestIn(fittings: readonly Fitting[], topic: unknown): number {
+function largestIn(answers: readonly TrainingAnswer[], topic: unknown): number {
   let found = -1;
-  for (const [i, { record, smaller }] of fittings.entries()) {
+  for (const [i, { record, smaller }] of answers.entries()) {
     if (smaller === null || record.topic !== topic) continue;
-    if (found === -1 || sizeOf(record) > sizeOf(fittings[found].record)) found = i;
+    if (found === -1 || sizeOf(record) > sizeOf(answers[found].record)) found = i;
   }
   return found;
 }

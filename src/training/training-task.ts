@@ -2,7 +2,7 @@
 // those who train (threads of this process, a trainer elsewhere). Data only.
 
 import type { History } from "../domain.ts";
-import type { TrainingPlan as FamilyPlan, TrainedModel } from "../models/family.ts";
+import type { FamilyPlan, TrainedModel } from "../models/family.ts";
 
 export type TrainingReason = "new" | "drift" | "age" | "manual";
 

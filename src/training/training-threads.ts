@@ -3,11 +3,10 @@
 // thread starts at once and shows whether the engine works; the others start when there is work for them.
 
 import { availableParallelism } from "node:os";
-import { Worker } from "node:worker_threads";
+import { type FromThread, JobThread } from "../engine/threads/job-thread.ts";
 import type { ExecutorSetup } from "../engine/threads/protocol.ts";
 import { WorkQueue } from "../engine/threads/work-queue.ts";
 import { ForecastnetError } from "../runtime/errors.ts";
-import { settlesWithin } from "../runtime/waiting.ts";
 import type { ModelTrainer, TrainingResult, TrainingTask } from "./training-task.ts";
 
 export interface TrainingThreadsOptions {
@@ -104,64 +103,21 @@ class TrainingThreads implements ModelTrainer {
   }
 }
 
-/** Longer than any stretch of training that does not yield. A thread that has not ended by then is terminated. */
-const closingMs = 5_000;
-
 /** Training data is outside the heap. The limit protects the worker from a training that fills its memory. */
 const heapMb = 1_024;
 
-interface PendingJob {
-  readonly resolve: (results: readonly TrainingResult[]) => void;
-  readonly reject: (error: ForecastnetError) => void;
-}
-
-export class TrainingThread {
-  /** Resolves once the engine is open; rejects with the reason when it cannot be opened. */
-  readonly ready: Promise<void>;
-  readonly #worker: Worker;
-  readonly #exited: Promise<void>;
-  readonly #pendingByJob = new Map<number, PendingJob>();
-  #settleReady: { resolve(): void; reject(error: ForecastnetError): void } | null = null;
-  #lastJob = 0;
-  #isGone = false;
-  #crash: Error | null = null;
-
+class TrainingThread extends JobThread<ToTrainingThread, readonly TrainingResult[], null> {
   constructor(setup: ExecutorSetup) {
-    this.#worker = new Worker(new URL("./thread-entry.js", import.meta.url), {
-      workerData: setup,
-      resourceLimits: { maxOldGenerationSizeMb: heapMb },
-    });
-    this.ready = new Promise((resolve, reject) => {
-      this.#settleReady = { resolve, reject };
-    });
-    this.ready.catch(() => undefined); // Not unhandled: jobs of this thread are rejected with the same reason.
-    this.#worker.on("message", (message: FromTrainingThread) => this.#receive(message));
-    this.#worker.on("error", (error: Error) => {
-      this.#crash = error;
-    });
-    this.#exited = new Promise((resolve) => {
-      this.#worker.on("exit", (code) => {
-        this.#end(code);
-        resolve();
-      });
-    });
-  }
-
-  /** True when it takes no more jobs. */
-  get isGone(): boolean {
-    return this.#isGone;
+    super({ setup, entry: new URL("./thread-entry.js", import.meta.url), name: "a training thread", heapMb });
   }
 
   /** Trains all tasks together. */
   async train(tasks: readonly TrainingTask[], signal: AbortSignal): Promise<readonly TrainingResult[]> {
-    const job = ++this.#lastJob;
-    const results = new Promise<readonly TrainingResult[]>((resolve, reject) => {
-      this.#pendingByJob.set(job, { resolve, reject });
+    let cancel = () => {};
+    const results = this.start((job) => {
+      cancel = () => this.post({ kind: "cancel", job });
+      return { kind: "train", job, tasks };
     });
-    // An idle thread must not keep the process alive; one with a job must.
-    this.#worker.ref();
-    this.#post({ kind: "train", job, tasks });
-    const cancel = () => this.#post({ kind: "cancel", job });
     signal.addEventListener("abort", cancel, { once: true });
     if (signal.aborted) cancel();
     try {
@@ -169,37 +125,6 @@ export class TrainingThread {
     } finally {
       signal.removeEventListener("abort", cancel);
     }
-  }
-
-  /** Cancels its trainings, and waits for its end. */
-  async close(): Promise<void> {
-    this.#worker.ref();
-    this.#post({ kind: "close" });
-    if (!(await settlesWithin(this.#exited, closingMs))) await this.#worker.terminate();
-  }
-
-  #post(message: ToTrainingThread): void {
-    this.#worker.postMessage(message);
-  }
-
-  #receive(message: FromTrainingThread): void {
-    if (message.kind === "ready") this.#settleReady?.resolve();
-    else {
-      this.#pendingByJob.get(message.job)?.resolve(message.results);
-      this.#pendingByJob.delete(message.job);
-    }
-    if (this.#pendingByJob.size === 0) this.#worker.unref();
-  }
-
-  #end(code: number): void {
-    this.#isGone = true;
-    const why = this.#crash?.message ?? `exit code ${code}`;
-    const failure = new ForecastnetError("ENGINE_FAILED", `a training thread ended: ${why}`, {
-      cause: this.#crash,
-    });
-    this.#settleReady?.reject(failure);
-    for (const { reject } of this.#pendingByJob.values()) reject(failure);
-    this.#pendingByJob.clear();
   }
 }
 
@@ -210,8 +135,4 @@ export type ToTrainingThread =
   | { readonly kind: "close" };
 
 /** Messages from a training thread. Weights come back in shared memory, ready to serve. */
-export type FromTrainingThread =
-  /** Its engine is open. */
-  | { readonly kind: "ready" }
-  /** One answer per job, unless the thread ends before. */
-  | { readonly kind: "done"; readonly job: number; readonly results: readonly TrainingResult[] };
+export type FromTrainingThread = FromThread<readonly TrainingResult[], null>;

@@ -16,7 +16,7 @@ export const BLOCK_SLOTS = 64;
 /** "replaced": the slot held other values, now overwritten; "outdated": the slot holds newer values, which stay. */
 export type PutOutcome = "advanced" | "late-amended" | "replaced" | "outdated" | "too-late";
 
-export interface GridShape {
+interface GridShape {
   readonly channels: number;
   /** Least number of slots to store. Whole blocks are stored, so there are usually a few more. */
   readonly history: number;
@@ -25,7 +25,7 @@ export interface GridShape {
 }
 
 /** Event time minus slot time, in milliseconds. Fits 32 bits, except for steps of months and years. */
-export type Jitter = Int32Array | Float64Array;
+type Jitter = Int32Array | Float64Array;
 
 export class Grid {
   readonly channels: number;

@@ -7,7 +7,7 @@ import { fixedInterval, type Interval, parseInterval } from "../models/interval.
 /** Distinct event times needed: of their seven differences three may be gaps or repeated points. */
 export const POINTS_TO_FIND_INTERVAL = 8;
 
-export interface FoundInterval {
+interface FoundInterval {
   readonly interval: Interval;
   readonly offsetMs: number;
 }

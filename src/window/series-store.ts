@@ -2,22 +2,15 @@
 // what is asked about one series (when it is forgotten, its figures), then how the store is filled when a partition is
 // taken over. Reads and writes no topic: callers do.
 
-import type { SeriesSettings } from "../domain.ts";
+import type { SeriesFacts, SeriesSettings } from "../domain.ts";
 import type { StateBlockRecord } from "../log/codec/schemas.generated.ts";
 import type { StoredRecord } from "../log/log.ts";
 import { type Clock, systemClock } from "../runtime/clock.ts";
 import { isProbe } from "../runtime/config/series-rules.ts";
 import { Series } from "./series.ts";
-import {
-  blockKey,
-  fromBlockRecords,
-  isBlockKey,
-  seriesOfKey,
-  toBlockRecord,
-  toBlockRecords,
-} from "./state-blocks.ts";
+import { blockKey, fromBlockRecords, isBlockKey, seriesOfKey, toBlockRecord } from "./state-blocks.ts";
 
-export interface RestoreReport {
+interface RestoreReport {
   readonly series: number;
   /** Series that lost their history, because their configured interval or offset has changed. */
   readonly restarted: readonly {
@@ -27,7 +20,7 @@ export interface RestoreReport {
   }[];
 }
 
-export interface SeriesStoreOptions {
+interface SeriesStoreOptions {
   /** Gives the time at which a series is stored. */
   readonly clock?: Clock;
   /** Most series to accept; restored ones stay even beyond it. */
@@ -164,12 +157,6 @@ export class SeriesStore {
     return [...series.storedBlocks].map((block) => blockKey({ seriesId, block }));
   }
 
-  /** All blocks of all series in a canonical order: equal stores have equal snapshots. */
-  snapshot(): StateBlockRecord[] {
-    const ids = [...this.#seriesById.keys()].sort();
-    return ids.flatMap((id) => toBlockRecords(this.#seriesById.get(id) as Series));
-  }
-
   #add(series: Series): void {
     this.#seriesById.set(series.seriesId, series);
     if (canEnd(series)) this.#forgettable.add(series);
@@ -227,20 +214,6 @@ function endsAtMs(series: Series): number | null {
   return seenMs + Math.max(limitMs, stepsMs);
 }
 
-export interface SeriesFacts {
-  /** Null until an automatic interval is found. */
-  readonly interval: string | null;
-  readonly channels: number;
-  /** Observations stored. */
-  readonly points: number;
-  /** Event time of the newest observation; null without any. */
-  readonly lastTimeMs: number | null;
-  /** Wall-clock time at which the state was last stored. */
-  readonly seenMs: number;
-  /** When the series is forgotten unless it sends before; null for never. */
-  readonly endsAtMs: number | null;
-}
-
 function factsOf(series: Series): SeriesFacts {
   const { grid, interval, offsetMs, pending, seenMs } = series;
   const times = { seenMs, endsAtMs: endsAtMs(series) };
@@ -255,7 +228,7 @@ function factsOf(series: Series): SeriesFacts {
   return { interval: interval.iso, channels: grid.channels, points, lastTimeMs, ...times };
 }
 
-export interface Restored extends RestoreReport {
+interface Restored extends RestoreReport {
   readonly blocks: number;
 }
 

@@ -21,13 +21,13 @@ export type PushOutcome =
   | "interval-found";
 
 /** An observation that waits until the interval is found. */
-export interface PendingPoint {
+interface PendingPoint {
   readonly timeMs: number;
   readonly values: readonly number[];
 }
 
 /** What defines a grid. Never changes once the series has one. */
-export interface GridFrame {
+interface GridFrame {
   readonly interval: Interval;
   readonly offsetMs: number;
   readonly channels: number;

@@ -66,12 +66,6 @@ export function toBlockRecord(series: Series, block: number): StateBlockRecord {
   };
 }
 
-/** All blocks that hold an observation, oldest first; for a series without a grid, its pending points. */
-export function toBlockRecords(series: Series): StateBlockRecord[] {
-  const blocks = series.grid?.filledBlocks() ?? (series.pending.length > 0 ? [0] : []);
-  return blocks.map((block) => toBlockRecord(series, block));
-}
-
 /**
  * Restores a series from its stored blocks, in any order. The block with the highest revision has the current head.
  * Blocks of an earlier grid, and blocks older than the history, are ignored. If the configured interval or offset is

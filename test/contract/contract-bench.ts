@@ -167,7 +167,7 @@ export class ContractBench {
 export async function until(what: string, isSo: () => boolean | Promise<boolean>): Promise<void> {
   const deadline = performance.now() + deadlineMs;
   while (!(await isSo())) {
-    assert.ok(performance.now() < deadline, `waited ${deadlineMs} ms in vain for ${what}`);
+    assert.ok(performance.now() < deadline, `waited ${deadlineMs} ms for ${what}, which did not happen`);
     await pause(lookAgainMs);
   }
 }

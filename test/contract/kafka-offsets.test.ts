@@ -26,7 +26,7 @@ const brokerTest = contractTests(async () => {
   return { log, topicName: (prefix) => `${prefix}-${run}-${names++}`, close: () => log.close() };
 });
 
-brokerTest("a tail goes on after a table that ends with an aborted transaction", async (bench) => {
+brokerTest("a tail continues after a table that ends with an aborted transaction", async (bench) => {
   const table = await bench.createTopic("table", { compacted: true });
   await bench.log.append([record(table, "a", "kept")]);
   await transact(table, [1, 2, 3], "abort");
@@ -50,7 +50,7 @@ brokerTest("a tail continues after an empty table, although its offsets do not s
   assert.deepEqual([texts(restored), texts(heard), heard[0].offset], [[], ["first after"], 7]);
 });
 
-brokerTest("a tail goes on after a table that compaction has left holes in", async (bench) => {
+brokerTest("a tail continues after a table in which compaction has left holes", async (bench) => {
   const settings = {
     "segment.ms": "100",
     "min.cleanable.dirty.ratio": "0.01",

@@ -43,11 +43,11 @@ test("a tail survives an outage of its broker, continues where it was and still 
       for await (const records of reads.tail("table", 0, 0, abort.signal)) heard.push(...texts(records));
     };
     const ended = tail();
-    await until("what was there before", () => heard.length === 1);
+    await until("the earlier record", () => heard.length === 1);
     await broker.kill9();
     await broker.restart();
     await append("after");
-    await until("what came after", () => heard.length === 2);
+    await until("the later record", () => heard.length === 2);
     assert.deepEqual(heard, ["before", "after"]);
 
     await broker.kill9();

@@ -55,7 +55,7 @@ const slips: readonly (readonly [string, RegExp])[] = [
 const contradictions: readonly (readonly [string, RegExp])[] = [
   [
     "trainer.enabled=true,config.retrain.where=off",
-    /config\.retrain\.where is off, so no trainer would be asked/,
+    /config\.retrain\.where is off, so trainers would get no requests/,
   ],
   ["secrets.kafkaSasl.existingSecret=s", /config\.kafka\.sasl\.mechanism is not: set it to plain/],
   ["config.kafka.sasl.mechanism=plain", /there is no password: name its Secret in secrets\.kafkaSasl/],
@@ -73,12 +73,12 @@ const contradictions: readonly (readonly [string, RegExp])[] = [
   ],
   [
     "config.kafka.sasl.mechanism=oauthbearer,config.kafka.sasl.oauth.tokenUrl=https://i/t,secrets.kafkaOauth.existingSecret=s",
-    /no client: set config\.kafka\.sasl\.oauth\.clientId or secrets\.kafkaOauth\.clientIdKey/,
+    /no client id: set config\.kafka\.sasl\.oauth\.clientId or secrets\.kafkaOauth\.clientIdKey/,
   ],
   ["secrets.kafkaToken.audience=kafka", /secrets\.kafkaToken is given but .* is none: set it to oauthbearer/],
   [
     "worker.autoscaling.kind=keda,config.kafka.ssl.enabled=true,config.kafka.sasl.mechanism=aws-msk-iam",
-    /KEDA cannot log in by aws-msk-iam with what the chart knows/,
+    /the chart cannot create a TriggerAuthentication for aws-msk-iam/,
   ],
   [
     "secrets.registryCa.existingSecret=s",
@@ -94,18 +94,21 @@ const contradictions: readonly (readonly [string, RegExp])[] = [
   ],
   ["secrets.kafkaCa.existingSecret=s,config.kafka.ssl.enabled=false", /config\.kafka\.ssl\.enabled is false/],
   ["secrets.registry.existingSecret=s,secrets.registry.usernameKey=u", /config\.registry\.url is not/],
-  ["gpu.enabled=true,config.engine.kind=simd", /config\.engine\.kind is simd, which uses none/],
+  ["gpu.enabled=true,config.engine.kind=simd", /config\.engine\.kind is simd, which uses no GPU/],
   [
     `gpu.enabled=true,image.digest=sha256:${"0".repeat(64)}`,
     /image without TensorFlow: give gpu\.image\.digest/,
   ],
   ["gpu.enabled=true,gpu.roles={trainer}", /gpu\.roles has the trainer but trainer\.enabled is false/],
   ["config.worker.port=0", /config\.worker\.port is 0/],
-  ["config.worker.host=127.0.0.1", /config\.worker\.host is the pod's own loopback/],
-  ["topics.create=false,topics.inputPartitions=3", /topics\.create is false, so nothing creates them/],
+  ["config.worker.host=127.0.0.1", /config\.worker\.host is the pod's loopback address/],
+  [
+    "topics.create=false,topics.inputPartitions=3",
+    /topics\.create is false, so nothing creates the input topics/,
+  ],
   [
     "worker.autoscaling.kind=hpa,worker.autoscaling.minReplicas=0",
-    /cannot scale: give 1 or more, or use keda/,
+    /cannot scale from 0: give 1 or more, or use keda/,
   ],
   ["worker.autoscaling.kind=keda,worker.autoscaling.minReplicas=9", /minReplicas is more than maxReplicas/],
   [
@@ -115,7 +118,7 @@ const contradictions: readonly (readonly [string, RegExp])[] = [
   ["worker.pdb.minAvailable=1", /worker\.pdb takes either maxUnavailable or minAvailable/],
   [
     "worker.autoscaling.kind=keda,secrets.kafkaSasl.existingSecret=s,config.kafka.sasl.mechanism=plain,config.kafka.sasl.username=u",
-    /KEDA reaches the brokers with what lies in Secrets only, the user included/,
+    /KEDA can log in only with values from Secrets, including the user name/,
   ],
 ];
 

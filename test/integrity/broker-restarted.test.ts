@@ -1,5 +1,5 @@
-// The broker goes away under a working worker, by a power cut or in order, and comes back. The worker stays
-// alive, says that it is not ready and why, and goes on by itself. A worker may also be there before its broker.
+// The broker stops under a working worker, by a power cut or in order, and comes back. The worker stays alive, reports
+// that it is not ready and why, and continues by itself. A worker can also start before its broker.
 
 import assert from "node:assert/strict";
 import { after, before } from "node:test";
@@ -20,7 +20,7 @@ const stopGraceMs = 4_000;
 const onOwnBroker = () => ({ bootstrap: broker.bootstrap });
 
 tellStory(
-  "a broker that is killed and comes back costs nothing but time",
+  "no forecast is lost or duplicated when a broker is killed and restarted",
   async (story) => {
     const load = story.startLoad();
     const worker = await story.startReadyWorker();
@@ -37,7 +37,7 @@ tellStory(
 );
 
 tellStory(
-  "a worker started before its broker waits for it and says so",
+  "a worker started before its broker waits for it and reports the reason",
   async (story) => {
     const load = story.startLoad();
     await broker.kill9();
@@ -52,7 +52,7 @@ tellStory(
 );
 
 tellStory(
-  "a broker lost while partitions are being taken over is waited for",
+  "a worker waits for a broker that is lost during a takeover of partitions",
   async (story) => {
     const load = story.startLoad();
     const first = await story.startReadyWorker();
@@ -70,7 +70,7 @@ tellStory(
 );
 
 tellStory(
-  "a restore that begins while the broker is gone waits for it",
+  "a restore that begins during an outage of the broker completes when the broker is back",
   async ({ log, group, input, config }) => {
     const { state } = config.topics;
     const value = Buffer.from("kept");
@@ -105,7 +105,7 @@ tellStory(
 );
 
 tellStory(
-  "a worker asked to stop while its broker is gone ends within its grace period",
+  "a worker stopped during an outage of its broker ends within its grace period",
   async (story) => {
     const load = story.startLoad();
     const worker = await story.startReadyWorker();
@@ -114,8 +114,8 @@ tellStory(
     await untilOutageIsTold(worker);
     const askedMs = performance.now();
     const { signal } = await worker.end("SIGTERM");
-    assert.equal(signal, null, "it ends by itself");
-    assert.ok(performance.now() - askedMs < stopGraceMs + 5_000, "it ends in time");
+    assert.equal(signal, null, "the worker ends by itself");
+    assert.ok(performance.now() - askedMs < stopGraceMs + 5_000, "the worker ends in time");
     await broker.restart();
     await story.startReadyWorker();
     await story.count(load);
@@ -126,7 +126,7 @@ tellStory(
 async function untilOutageIsTold(worker: WorkerProcess): Promise<{ readonly body: string }> {
   let told = { body: "" };
   await until(
-    `${worker.name} to say that it is not ready`,
+    `${worker.name} to report that it is not ready`,
     async () => {
       const page = await worker.page("/readyz");
       if (page === null || page.status !== 503 || page.body === "starting") return false;
@@ -135,14 +135,14 @@ async function untilOutageIsTold(worker: WorkerProcess): Promise<{ readonly body
     },
     30_000,
   );
-  assert.equal((await worker.page("/healthz"))?.status, 200, "a lost broker is no reason to be restarted");
+  assert.equal((await worker.page("/healthz"))?.status, 200, "the worker stays alive without its broker");
   assert.notEqual(told.body, "");
   return told;
 }
 
 async function untilReadyAgain(story: Story, worker: WorkerProcess): Promise<void> {
   await until(`${worker.name} to be ready again`, () => {
-    assert.ok(worker.isAlive, `${worker.name} outlives its broker`);
+    assert.ok(worker.isAlive, `${worker.name} stays alive without its broker`);
     return worker.isReady();
   });
   await story.untilSettled(300);

@@ -1,8 +1,8 @@
-// The coordinators of the group and of its transactions go from broker to broker, again and again.
+// The coordinators of the group and of its transactions move from broker to broker repeatedly.
 
 import { storyScale, tellClusterStory } from "./support/cluster-story.ts";
 
-await tellClusterStory("coordinators that move lose no commit and repeat none", async (story) => {
+await tellClusterStory("no commit is lost or repeated when coordinators move", async (story) => {
   await story.startReadyWorker();
   await story.startLoad();
   await story.untilRead(1_000);

@@ -1,12 +1,13 @@
-// The worker no longer reaches one broker, which goes on for everybody else. Once nothing passes and nobody is told,
-// and what was under way arrives late; once connections break and are refused; once they are accepted and closed.
+// The worker cannot reach one broker, which all other clients reach. In one case packets are dropped silently and
+// requests in flight arrive late; in another, connections break and are refused; in the third, they are accepted and
+// closed.
 
 import { setTimeout as pause } from "node:timers/promises";
 import { storyScale, tellClusterStory } from "./support/cluster-story.ts";
 
 const cutMs = 5_000 * storyScale;
 
-await tellClusterStory("a broker cut off from the worker alone is waited for", async (story) => {
+await tellClusterStory("a worker waits for a broker that only it cannot reach", async (story) => {
   await story.startReadyWorker();
   await story.startLoad();
   await story.untilRead(1_000);

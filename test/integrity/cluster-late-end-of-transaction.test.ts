@@ -1,6 +1,5 @@
-// The request that ends a transaction gets lost on its way. The worker gives it up and goes on; then, in the middle of
-// the next transaction of the same producer, the request arrives after all. A broker that took it for the end of that
-// transaction would commit half of it.
+// The request that ends a transaction is delayed. The worker gives it up and continues. During the next transaction of
+// the same producer, the request arrives. A broker that applied it to that transaction would commit half of it.
 
 import assert from "node:assert/strict";
 import { setTimeout as pause } from "node:timers/promises";
@@ -12,7 +11,7 @@ import {
   transactionTimeoutMs,
 } from "./support/cluster-story.ts";
 
-await tellClusterStory("a late end of a transaction ends no other one", async (story) => {
+await tellClusterStory("a delayed request to end a transaction does not end a later one", async (story) => {
   await story.startReadyWorker();
   await story.startLoad();
   await story.untilRead(1_000);
@@ -22,14 +21,17 @@ await tellClusterStory("a late end of a transaction ends no other one", async (s
   }
 });
 
-await tellClusterStory("a transaction that the broker timed out is repeated by its owner", async (story) => {
+await tellClusterStory("a worker repeats a transaction that the broker has timed out", async (story) => {
   await story.startReadyWorker();
   await story.startLoad();
   await story.untilRead(1_000);
   const hold = await story.cluster.hold({
     ...{ apiKeys: [apiKeys.endTxn], transactionalId: story.group, action: "stall" },
   });
-  await story.until("the end of a transaction", async () => (await story.cluster.holdState(hold)).isCaught);
+  await story.until(
+    "the request to end a transaction",
+    async () => (await story.cluster.holdState(hold)).isCaught,
+  );
   await pause(transactionTimeoutMs + 2_500); // The broker looks every second.
   await story.cluster.release(hold, "forward");
   await story.untilAllFlow();
@@ -45,7 +47,7 @@ async function deliverLate(story: ClusterStory, next: "forward" | "reset"): Prom
     ...{ transactionalId: group, action: "stall", after: { hold: late, apiKey: apiKeys.produce } },
   });
   await story.until(
-    "an end of a transaction to be lost",
+    "the request to end a transaction to be lost",
     async () => (await cluster.holdState(late)).isCaught,
   );
   await story.until("the next transaction", async () => (await cluster.holdState(middle)).isCaught);

@@ -1,6 +1,6 @@
-// A partition with one copy loses its only broker while a transaction that wrote to it is being ended. Kafka's coordinator
-// then takes it for deleted and never decides the records there. Aborted forecasts would come back with the next commit,
-// and committed ones would be lost with the next abort.
+// A partition with one copy loses its only broker while a transaction that wrote to it is being ended. Kafka's
+// coordinator then treats the partition as deleted and never decides the records there. Aborted forecasts would
+// reappear with the next commit, and committed ones would be lost with the next abort.
 
 import assert from "node:assert/strict";
 import { setTimeout as pause } from "node:timers/promises";
@@ -58,7 +58,7 @@ async function loseLeaderAtEnd(story: ClusterStory, end: (hold: number) => Promi
   const hold = await cluster.hold({
     ...{ apiKeys: [apiKeys.endTxn], transactionalId: `${group}-${partition}`, action: "stall" },
   });
-  await story.until("the end of a transaction", async () => (await cluster.holdState(hold)).isCaught);
+  await story.until("the request to end a transaction", async () => (await cluster.holdState(hold)).isCaught);
   await cluster.kill9(leader);
   await story.until(
     "the partition to have no leader",
@@ -80,7 +80,7 @@ async function findSeparated({
   const partition = leaders.findIndex(
     (leader, p) => leader !== coordinators[Math.abs(javaHash(`${group}-${p}`)) % transactionStatePartitions],
   );
-  assert.ok(partition >= 0, "some partition has its leader and its coordinator apart");
+  assert.ok(partition >= 0, "some partition has its leader and its coordinator on different brokers");
   return { partition, leader: leaders[partition] as number };
 }
 

@@ -1,5 +1,6 @@
-// Producers compress as they like, and each batch says how. Every codec is read, and written so that other clients read
-// it. A batch that is too large when decompressed is one dead letter, and the next one is forecast.
+// Producers choose their compression, and each batch names its codec. The worker reads every codec, and other clients
+// read every codec that it writes. A batch that is too large when decompressed is one dead letter; the next one is
+// forecast.
 
 import assert from "node:assert/strict";
 import type { Observation } from "../../src/domain.ts";
@@ -62,7 +63,7 @@ async function forecastsByLibrdkafka({ config }: Story): Promise<readonly Buffer
 }
 
 tellStory(
-  "input in every compression is forecast once, and forecasts in every compression are read by others",
+  "input in every compression format is forecast once, and other clients read forecasts in every compression format",
   async (story) => {
     const administrator = await Administrator.of(story);
     const sensors = new Sensors(story);
@@ -85,17 +86,17 @@ tellStory(
     const expected = await expectFrom(sensors.sent, story.config);
     const read = await forecastsByLibrdkafka(story);
     const byId = new Map(read.map((value) => [decodeForecast(value).id, value]));
-    assert.equal(read.length, byId.size, "each forecast comes once");
+    assert.equal(read.length, byId.size, "each forecast appears once");
     assert.deepEqual([...byId.keys()].sort(), [...expected.forecastById.keys()].sort());
     for (const [id, value] of expected.forecastById)
-      assert.ok(byId.get(id)?.equals(value), `${id} to the byte`);
+      assert.ok(byId.get(id)?.equals(value), `${id} is equal byte for byte`);
   },
   () => ({}),
   librdkafka,
 );
 
 tellStory(
-  "a batch beyond limits.batchBytes is one dead letter, and the next batch is forecast",
+  "a batch larger than limits.batchBytes becomes one dead letter, and the next batch is forecast",
   async (story) => {
     const { deadLetters, forecasts } = story.config.topics;
     const settings = { "max.message.bytes": "1048588" };

@@ -1,5 +1,5 @@
-// On a cluster with ACLs every program works with exactly the rights that deploy/examples/acls.yaml lists for it, and
-// where one of them is missing, the program says which.
+// On a cluster with ACLs every program works with exactly the rights that deploy/examples/acls.yaml lists for it. If
+// one of them is missing, the program names it.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -19,7 +19,7 @@ const table = readAclTable(projectRoot);
 const roles = Object.keys(table) as AclRole[];
 const heroSeries = "pump-vibration-1";
 
-describe("with exactly the rights listed", { timeout: 280_000 }, () => {
+describe("with exactly the listed rights", { timeout: 280_000 }, () => {
   let cluster: GuardedCluster;
   let config: AppConfig;
   const running: WorkerProcess[] = [];
@@ -64,12 +64,12 @@ describe("with exactly the rights listed", { timeout: 280_000 }, () => {
     return process;
   }
 
-  test("topics are created", async () => {
+  test("the topics command creates the topics", async () => {
     const { code, err } = await runCommand(["topics", "create", "--inputs=2"], given("topics"));
     assert.equal(code, 0, err);
   });
 
-  test("sensors write, a worker forecasts, an operator's training is done, a probe comes through", async () => {
+  test("sensors write, a worker forecasts, a trainer trains on an operator's order, and a probe succeeds", async () => {
     const sensors = await start("sensors", "sensor", ["--series=4", "--history=150", "--nonsense"]);
     const worker = await start("worker", "worker");
     const trainer = await start("trainer", "trainer");
@@ -105,7 +105,7 @@ describe("with exactly the rights listed", { timeout: 280_000 }, () => {
     }
   });
 
-  test("a fleet with names of its own needs three prefixed rules, and sees nothing of another", async () => {
+  test("a fleet with its own names needs three prefixed rules and cannot read another fleet", async () => {
     const prefixed = { name: "plant-1.", isPrefix: true };
     const topicRights = ["Create", "Read", "Write", "DescribeConfigs"] as const;
     await cluster.grant("tenant", [
@@ -154,7 +154,7 @@ describe("with exactly the rights listed", { timeout: 280_000 }, () => {
     ],
   ];
   for (const [acl, complaint] of missing) {
-    test(`without ${acl.operation} on ${acl.resource} ${acl.name} a worker says what it lacks`, async () => {
+    test(`without ${acl.operation} on ${acl.resource} ${acl.name} a worker names the missing right`, async () => {
       await cluster.revoke("worker", acl);
       const sensors = await start("sensors", "sensor", ["--series=4"]);
       const worker = await start("worker", "worker");

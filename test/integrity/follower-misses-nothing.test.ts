@@ -1,5 +1,5 @@
-// A broker fills an answer partition by partition and leaves empty what no longer fits. A follower of a topic
-// larger than one answer must not take such an empty partition for one that has nothing left at that offset.
+// A broker fills an answer partition by partition and leaves partitions empty that no longer fit. A follower of a topic
+// larger than one answer must not conclude that such an empty partition has no more records.
 
 import assert from "node:assert/strict";
 import { readAll } from "./support/far-end.ts";
@@ -9,7 +9,7 @@ import { tellStory } from "./support/story.ts";
 const perPartition = 3_000;
 const filler = "x".repeat(1_000);
 
-tellStory("a follower of more than one answer can hold sees every record, in order", async (story) => {
+tellStory("a follower reads every record in order when a fetch returns only part of them", async (story) => {
   for (let partition = 0; partition < partitions; partition++) {
     const values = Array.from({ length: perPartition }, (_, n) => Buffer.from(`${n} ${filler}`));
     await story.log.append(values.map((value) => ({ topic: story.input, partition, key: null, value })));

@@ -1,4 +1,4 @@
-// Series are forgotten on a real broker: nothing of them is left on the topics, and no restart brings them back.
+// Series are forgotten on a real broker: the topics hold nothing of them, and no restart brings them back.
 
 import assert from "node:assert/strict";
 import { readAll } from "./support/far-end.ts";
@@ -8,7 +8,7 @@ import { until } from "./support/until.ts";
 const series = 24;
 
 tellStory(
-  "series that an operator forgets are gone from every topic, and stay so when the worker is killed",
+  "series that an operator forgets are deleted from every topic, and stay deleted when the worker is killed",
   async (story) => {
     const worker = await story.startReadyWorker();
     const startedMs = performance.timeOrigin + performance.now();
@@ -22,7 +22,7 @@ tellStory(
       assert.equal(points, load.sent.filter((observation) => observation.seriesId === seriesId).length);
       assert.ok(
         Date.parse(storedAt) >= startedMs - 1_000,
-        `the log says when ${seriesId} was stored: ${storedAt}`,
+        `the log states when ${seriesId} was stored: ${storedAt}`,
       );
     }
     const [{ seriesId: kept }] = listed;

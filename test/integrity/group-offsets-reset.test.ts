@@ -1,5 +1,6 @@
-// Somebody resets the group's offset of one partition while no worker runs. The next worker does not guess: that partition
-// waits and says so, the others go on. Putting the offset back ends it; so does saying whom to believe.
+// Somebody resets the group's offset of one partition while no worker runs. The next worker does not guess: that
+// partition waits and reports it, and the others continue. Restoring the offset resolves it, and so does
+// kafka.positions.
 
 import assert from "node:assert/strict";
 import { Administrator } from "./support/administrator.ts";
@@ -31,7 +32,7 @@ async function startWith(story: Story, rule: "state" | "group") {
 }
 
 tellStory(
-  "a partition whose offset was reset waits and says so, and goes on once it is put back",
+  "a partition whose offset was reset waits and reports it, and continues when the offset is restored",
   async (story) => {
     const { group, input, probe } = story;
     const administrator = await Administrator.of(story);
@@ -41,7 +42,7 @@ tellStory(
     await administrator.setOffset(reset, position - 7);
     const worker = await story.startWorker();
     const lines = () => worker.linesOf("positions contradict each other");
-    await until("the contradiction to be told", () => lines().length > 0);
+    await until("the contradiction to be logged", () => lines().length > 0);
     const [{ partition, code, reason, remedy }] = lines();
     assert.deepEqual([partition, code], [reset, "POSITIONS_CONTRADICT"]);
     assert.match(String(reason), new RegExp(`is at ${position - 7}, the state in \\S+ is at ${position}`));
@@ -59,9 +60,9 @@ tellStory(
     assert.equal(
       (await probe.committed(group, input)).get(reset),
       position - 7,
-      "nothing was committed of it",
+      "nothing was committed for the waiting partition",
     );
-    assert.equal(lines().length, 1, "told once");
+    assert.equal(lines().length, 1, "the contradiction is logged once");
     await story.endWorkers();
 
     await administrator.setOffset(reset, position);
@@ -71,7 +72,7 @@ tellStory(
 );
 
 tellStory(
-  "a worker told to believe the state goes on at once, and settles the contradiction for good",
+  "a worker with kafka.positions=state continues at once and resolves the contradiction permanently",
   async (story) => {
     const administrator = await Administrator.of(story);
     const steps = new Steps(story);
@@ -89,7 +90,7 @@ tellStory(
 );
 
 tellStory(
-  "a worker told to believe the group reads again without forecasting twice, or skips",
+  "a worker with kafka.positions=group reads input again without forecasting it twice, or skips input",
   async (story) => {
     const administrator = await Administrator.of(story);
     const steps = new Steps(story);

@@ -1,5 +1,6 @@
-// Every hostile record of the table lies among good ones, in three topics of three formats. Each becomes one dead letter
-// with its reason, as it came or marked as cut; every good one is forecast as if the others were not there.
+// Every hostile record of the table is sent among good ones, to three topics of three formats. Each becomes one dead
+// letter with its reason, unchanged or marked as truncated. Every good record is forecast as if the hostile ones did
+// not exist.
 
 import assert from "node:assert/strict";
 import { after, before } from "node:test";
@@ -41,7 +42,7 @@ tellStory(
     await story.untilAllSettled();
     await story.log.append(hostile.rest);
     await story.untilAllSettled();
-    assert.ok(await worker.isReady(), "the worker lives on, ready");
+    assert.ok(await worker.isReady(), "the worker stays alive and ready");
     await story.endWorkers();
 
     assertDeadLetters(await readAll(story.log, topics.deadLetters), hostile);

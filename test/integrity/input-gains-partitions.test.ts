@@ -1,5 +1,6 @@
-// An input topic gains partitions under running workers: they notice, widen their own topics and serve the new
-// partitions, in the same processes. What was sent to the old partitions is forecast once, before, during and after.
+// An input topic gains partitions while workers run. They notice, add partitions to their own topics and serve the new
+// partitions, in the same processes. Records in the old partitions are forecast once, before, during and after the
+// change.
 
 import assert from "node:assert/strict";
 import { avroCodec } from "../../src/log/codec/avro.ts";
@@ -35,7 +36,7 @@ async function ownWidths(story: Story): Promise<readonly number[]> {
 }
 
 tellStory(
-  "workers whose input gains partitions serve them without a restart, and lose and double nothing",
+  "workers serve new partitions of their input without a restart, and lose and duplicate nothing",
   async (story) => {
     const load = story.startLoad();
     const workers = [await story.startReadyWorker(), await story.startReadyWorker()];
@@ -51,7 +52,7 @@ tellStory(
       assert.ok(worker.isAlive, `${worker.name} lives`);
       await until(`${worker.name} to be ready`, () => worker.isReady());
       const lines = worker.linesOf("input topics have changed, reopening the pipeline");
-      assert.equal(lines.length, 1, `${worker.name} opened its pipeline anew once`);
+      assert.equal(lines.length, 1, `${worker.name} reopened its pipeline once`);
     }
     await story.endWorkers();
 
@@ -62,7 +63,7 @@ tellStory(
 );
 
 tellStory(
-  "a worker that may not widen its topics serves the old partitions and says what to do, then takes up the new ones",
+  "a worker that may not add partitions to its topics serves the old ones, reports what to do, and then serves the new ones",
   async (story) => {
     const load = story.startLoad();
     const first = await story.startReadyWorker("worker");
@@ -73,14 +74,14 @@ tellStory(
 
     await story.log.addPartitions(story.input, wider);
     await sendToNewPartitions(story);
-    await until("the worker to say what keeps it", async () => {
+    await until("the worker to report the reason", async () => {
       const page = await worker.page("/readyz");
       return (
         page?.status === 503 && /state has 4 partitions and must have 6.*kafka-topics --alter/.test(page.body)
       );
     });
     await story.untilSettled(200);
-    assert.ok(worker.isAlive, "the worker lives, and serves what it has");
+    assert.ok(worker.isAlive, "the worker stays alive and serves the old partitions");
     assert.deepEqual(await ownWidths(story), [partitions, partitions, partitions, partitions]);
 
     const { code, out, err } = await story.command("topics", "create");

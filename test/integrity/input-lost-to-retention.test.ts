@@ -1,5 +1,5 @@
-// Retention deletes input before it was read: while no worker runs, and under one that is behind. It is counted and
-// logged, and reading goes on with what is left.
+// Retention deletes input before it is read: while no worker runs, and while a worker is behind. The loss is counted
+// and logged, and reading continues with the remaining records.
 
 import assert from "node:assert/strict";
 import type { Observation } from "../../src/domain.ts";
@@ -42,7 +42,7 @@ function without(gaps: readonly Gap[], sent: readonly Observation[]): Observatio
 }
 
 tellStory(
-  "input that retention deletes before it is read is counted, and the rest is forecast",
+  "input that retention deletes before it is read is counted, and the remaining input is forecast",
   async (story) => {
     const { group, input, probe } = story;
     const administrator = await Administrator.of(story);

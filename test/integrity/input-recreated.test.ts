@@ -1,5 +1,5 @@
-// The input topic is deleted and made anew under the same name. Whether the new one ends before the old position or after
-// it, the worker notices, counts and logs it, and reads everything in the new topic once.
+// The input topic is deleted and recreated under the same name. Whether the new one ends before the old position or
+// after it, the worker notices, counts and logs it, and reads everything in the new topic once.
 
 import assert from "node:assert/strict";
 import type { WorkerProcess } from "../rig/worker-process.ts";
@@ -20,28 +20,31 @@ function assertTold(worker: WorkerProcess, times: number): void {
   );
 }
 
-tellStory("an input made anew while no worker runs is read from its beginning", async (story) => {
-  const administrator = await Administrator.of(story);
-  const steps = new Steps(story);
-  await story.startReadyWorker();
-  await steps.send(12);
-  await story.untilAllSettled();
-  // First with fewer records than the old position, then with more.
-  for (const count of [6, 18]) {
-    await story.endWorkers();
-    await administrator.deleteInput();
-    await administrator.createInput();
-    await steps.send(count);
-    const worker = await story.startReadyWorker();
+tellStory(
+  "an input topic that is recreated while no worker runs is read from its beginning",
+  async (story) => {
+    const administrator = await Administrator.of(story);
+    const steps = new Steps(story);
+    await story.startReadyWorker();
+    await steps.send(12);
     await story.untilAllSettled();
-    await untilRecreations(worker, partitions);
-    assertTold(worker, partitions);
-  }
-  await story.count(steps);
-});
+    // First with fewer records than the old position, then with more.
+    for (const count of [6, 18]) {
+      await story.endWorkers();
+      await administrator.deleteInput();
+      await administrator.createInput();
+      await steps.send(count);
+      const worker = await story.startReadyWorker();
+      await story.untilAllSettled();
+      await untilRecreations(worker, partitions);
+      assertTold(worker, partitions);
+    }
+    await story.count(steps);
+  },
+);
 
 tellStory(
-  "an input made anew under a running worker is waited for and read from its beginning",
+  "a running worker waits for an input topic that is recreated and reads it from its beginning",
   async (story) => {
     const administrator = await Administrator.of(story);
     const steps = new Steps(story);

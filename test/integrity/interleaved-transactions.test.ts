@@ -1,5 +1,6 @@
-// Producers of the input use transactions, several at a time on the same partitions: some commit, some abort, one goes
-// away and is ended by the broker. Only what was committed is forecast, in the order of the partition.
+// Producers of the input use several concurrent transactions on the same partitions. Some commit, some abort, and one
+// producer disappears, so that the broker ends its transaction. Only committed records are forecast, in partition
+// order.
 
 import assert from "node:assert/strict";
 import type { Producer, Transaction } from "kafkajs";
@@ -99,7 +100,7 @@ tellStory("only committed observations of interleaved transactions are forecast,
   await producers.send(last, spoilt(steps.make(2)));
   await last.abort();
   await story.untilAllSettled();
-  await until("the worker to be level with its input", async () => {
+  await until("the worker to have read all of its input", async () => {
     return (await worker.metric("forecastnet_lag_records")) === 0;
   });
   await story.count(steps);

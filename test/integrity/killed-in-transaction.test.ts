@@ -1,12 +1,12 @@
-// The worker is killed again and again, as by the kernel or a power cut, with a transaction open, and started
-// again. Nothing is lost, nothing is doubled.
+// The worker is killed repeatedly, as by the kernel or a power cut, with a transaction open, and started again. Nothing
+// is lost or duplicated.
 
 import assert from "node:assert/strict";
 import { tellStory } from "./support/story.ts";
 
 const kills = 5;
 
-tellStory("a worker killed in the middle of transactions loses and doubles nothing", async (story) => {
+tellStory("no forecast is lost or duplicated when a worker is killed during transactions", async (story) => {
   const load = story.startLoad();
   let struck = 0;
   for (let kill = 0; kill < kills; kill++) {

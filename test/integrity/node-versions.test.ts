@@ -1,4 +1,4 @@
-// The Kafka log keeps its contract on every version of Node that is promised, on a real broker.
+// The Kafka log fulfils its contract on every supported version of Node, on a real broker.
 
 import assert from "node:assert/strict";
 import { join } from "node:path";

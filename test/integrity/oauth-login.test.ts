@@ -1,5 +1,5 @@
-// A worker that logs in with OAuth tokens works on after every one of them has expired, whether it fetches them itself
-// or finds them in a file; one that cannot log in says why, without its secret.
+// A worker that logs in with OAuth tokens continues after every token has expired, whether it fetches tokens itself or
+// reads them from a file. A worker that cannot log in reports why, without its secret.
 
 import assert from "node:assert/strict";
 import { generateKeyPairSync } from "node:crypto";
@@ -16,7 +16,7 @@ const user = "forecastnet";
 /** As short as a broker's clock in whole seconds lets a session be of use. */
 const lifeSeconds = 12;
 
-describe("on a cluster that wants OAuth tokens", { timeout: 240_000 }, () => {
+describe("on a cluster that requires OAuth tokens", { timeout: 240_000 }, () => {
   const folder = guardedFolder("tokens");
   const secretFile = join(folder, "secret");
   const tokenFile = join(folder, "token");
@@ -75,7 +75,7 @@ describe("on a cluster that wants OAuth tokens", { timeout: 240_000 }, () => {
     await until("more forecasts", async () => (await forecasts(worker)) > before + 8);
   }
 
-  test("a worker forecasts through the expiry of several tokens that it fetches", async () => {
+  test("a worker that fetches tokens continues to forecast while several of them expire", async () => {
     issuer.lifeSeconds = lifeSeconds;
     const sensors = await start("sensors", given(byCredentials()), ["--series=4"]);
     const worker = await start("worker", given(byCredentials()));
@@ -97,7 +97,7 @@ describe("on a cluster that wants OAuth tokens", { timeout: 240_000 }, () => {
     );
   });
 
-  test("a worker takes up the tokens that are put in its file", async () => {
+  test("a worker uses each new token that is written to its file", async () => {
     let written = 0;
     const replace = () => {
       writeFileSync(`${tokenFile}.new`, issuer.sign(user, lifeSeconds));
@@ -111,7 +111,7 @@ describe("on a cluster that wants OAuth tokens", { timeout: 240_000 }, () => {
       const sensors = await start("sensors", given(byCredentials(), "b"), ["--series=4"]);
       const worker = await start("worker", given(byFile(), "b"));
       await until("the worker to be ready", () => worker.isReady());
-      await until("the first token to be long gone", () => written >= 6);
+      await until("the first token to have expired", () => written >= 6);
       await forecastsMore(worker);
       const expiry = await Promise.all([sensors, worker].map((process) => process.end("SIGTERM")));
       assert.deepEqual(
@@ -123,7 +123,7 @@ describe("on a cluster that wants OAuth tokens", { timeout: 240_000 }, () => {
     }
   });
 
-  test("a wrong client secret ends the start with what the endpoint says, and not with the secret", async () => {
+  test("a wrong client secret ends the worker with the endpoint's message, which does not contain the secret", async () => {
     const wrong = "hunter2+hunter3";
     const path = join(folder, "wrong");
     writeFileSync(path, wrong);
@@ -135,10 +135,10 @@ describe("on a cluster that wants OAuth tokens", { timeout: 240_000 }, () => {
       String(failed.reason),
       /token endpoint .* gave no token for client forecastnet: .*401: invalid_client/,
     );
-    assert.ok(!worker.lastLines(1_000).includes("hunter"), "the secret is in the log");
+    assert.ok(!worker.lastLines(1_000).includes("hunter"), "the secret must not be in the log");
   });
 
-  test("a token that the broker refuses ends the start with the broker's reason", async () => {
+  test("a token that the broker refuses ends the worker with the broker's reason", async () => {
     const path = join(folder, "forged");
     const token = issuer.sign(user, 300, generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey);
     writeFileSync(path, token);
@@ -147,13 +147,13 @@ describe("on a cluster that wants OAuth tokens", { timeout: 240_000 }, () => {
     assert.equal(code, 3);
     const [failed] = worker.linesOf("worker failed");
     assert.match(String(failed.reason), /the broker .* refused the token \(OAUTHBEARER\): .*invalid_token/);
-    assert.ok(!worker.lastLines(1_000).includes(token), "the token is in the log");
+    assert.ok(!worker.lastLines(1_000).includes(token), "the token must not be in the log");
   });
 
   test("a worker waits for a token endpoint that is down", async () => {
     issuer.failure = { status: 503, body: "starting" };
     const worker = await start("worker", given(byCredentials(), "c"));
-    await until("the reason to be told", () =>
+    await until("the reason to be reported", () =>
       worker.lines().some(({ reason }) => /token endpoint .*: it answered 503/.test(String(reason))),
     );
     issuer.failure = null;

@@ -1,5 +1,5 @@
-// State and offsets as a release without positions records left them: the group's offset counts, and from then on there
-// is a record of it beside the state, also where no input comes.
+// State and offsets as left by a release without position records: the group's offset counts. From then on, a position
+// record is stored with the state, even in partitions without input.
 
 import assert from "node:assert/strict";
 import { fromPositionsRecord, positionsKey } from "../../src/log/kafka/positions.ts";
@@ -21,7 +21,7 @@ async function storedPositions({ log, config, input }: Story): Promise<(number |
   return positions;
 }
 
-tellStory("a worker takes over from a release that kept no positions beside its state", async (story) => {
+tellStory("a worker takes over from a release that stored no positions with its state", async (story) => {
   const { group, input, probe, log } = story;
   const topic = story.config.topics.state;
   const steps = new Steps(story);

@@ -1,6 +1,5 @@
-// A real Prometheus scrapes a working worker with our rules, thirty times as fast as they stand. While all is well nothing
-// fires, the start included; records that cannot be read and a broker that goes away each fire their own alert and
-// no other.
+// A real Prometheus scrapes a working worker with our rules, thirty times as fast as configured. In a healthy fleet no
+// alert fires, not even at the start. Unreadable records and a lost broker each fire their own alert and no other.
 
 import assert from "node:assert/strict";
 import { after, before } from "node:test";
@@ -25,7 +24,7 @@ before(async () => {
 after(() => broker?.stop());
 
 tellStory(
-  "each fault fires its own alert, and health fires none",
+  "each fault fires its own alert, and a healthy fleet fires none",
   async (story) => {
     const worker = await story.startWorker();
     const prometheus = await watch(story, worker);
@@ -34,7 +33,7 @@ tellStory(
       const [seen] = await prometheus.query("count_over_time(job:forecastnet_input_records:rate5m[5m])");
       return (seen?.value ?? 0) >= calmEvaluations;
     });
-    assert.deepEqual(await everFired(prometheus), [], "nothing fires while all is well");
+    assert.deepEqual(await everFired(prometheus), [], "no alert fires in a healthy fleet");
 
     const page = await worker.page("/metrics");
     const { code, output } = await promtool(["check", "metrics"], `${page?.body}\n`);
@@ -83,7 +82,7 @@ async function untilFired(prometheus: Prometheus, expected: readonly string[]): 
   await until(`${expected.at(-1)} to fire`, async () =>
     (await everFired(prometheus)).includes(expected.at(-1) as string),
   );
-  assert.deepEqual(await everFired(prometheus), expected, "and no other");
+  assert.deepEqual(await everFired(prometheus), expected, "only the expected alerts fire");
 }
 
 async function sendGarbage({ log, input }: Story, count: number): Promise<void> {

@@ -1,5 +1,5 @@
-// The forecasts of one series are too large for their topic, whatever it sends. Its records are found in their batches
-// and become dead letters; those around them are forecast once and to the byte, and the state knows nothing of them.
+// All forecasts of one series are too large for their topic. Its records are found in their batches and become dead
+// letters. The records around them are forecast once and byte for byte, and the state does not contain the failed ones.
 
 import assert from "node:assert/strict";
 import type { Observation } from "../../src/domain.ts";
@@ -31,7 +31,7 @@ tellStory(
     await story.log.append(sent.map((observation) => toRecord(story.input, observation)));
     const worker = await story.startReadyWorker();
     await story.untilAllSettled();
-    assert.ok(await worker.isReady(), "the worker lives on, ready");
+    assert.ok(await worker.isReady(), "the worker stays alive and ready");
     await story.endWorkers();
 
     const letters = (await readAll(story.log, topics.deadLetters)).map((letter) => ({

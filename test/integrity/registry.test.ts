@@ -1,5 +1,5 @@
-// Observations framed with schema ids of a real registry, whose schema evolves on the way, and forecasts framed
-// in the same way. While the registry is gone the worker waits and says so; when it is back, it goes on.
+// Observations are framed with schema ids of a real registry, and their schema evolves. Forecasts are framed in the
+// same way. While the registry is down the worker waits and reports it; afterwards it continues.
 
 import assert from "node:assert/strict";
 import { after, before } from "node:test";
@@ -41,7 +41,7 @@ after(async () => {
 });
 
 tellStory(
-  "observations of evolving schemas are read, and the worker waits for a registry that is gone",
+  "a worker reads observations of evolving schemas and waits for a registry that is down",
   async (story) => {
     const schemas = new SchemaRegistry({ ...defaultRegistrySettings, url: registry.url });
     const subject = `${story.input}-value`;
@@ -69,7 +69,7 @@ tellStory(
     await assertAllForecast(story, schemas);
     const letters = await readAll(story.log, story.config.topics.deadLetters);
     const reasons = letters.map(({ headers }) => fromDeadLetterHeaders(headers)?.reason);
-    assert.deepEqual(reasons, ["unknown-schema"], "a schema id nobody registered is a dead letter");
+    assert.deepEqual(reasons, ["unknown-schema"], "a record with an unregistered schema id is a dead letter");
   },
   () => ({
     config: (name) => ({
@@ -106,11 +106,11 @@ function framed(record: Outgoing, schemaId: number, rest = Buffer.alloc(0)): Out
 }
 
 async function untilRegistryMissed(worker: WorkerProcess): Promise<void> {
-  await until("the worker to say that it misses the registry", async () => {
+  await until("the worker to report that the registry is down", async () => {
     const page = await worker.page("/readyz");
     return page?.status === 503 && /registry/.test(page.body);
   });
-  assert.equal((await worker.page("/healthz"))?.status, 200, "a lost registry is no reason to be restarted");
+  assert.equal((await worker.page("/healthz"))?.status, 200, "the worker stays alive without the registry");
 }
 
 /** Reads each forecast by the schema whose id it carries, as a subscriber would. */

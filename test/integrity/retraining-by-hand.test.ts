@@ -1,5 +1,5 @@
-// People at the keyboard, while a worker runs: they look at the models, have one trained, and take it back. The commands
-// are processes of their own and tell by their exit codes what became of it.
+// While a worker runs, an operator looks at the models, orders a training and rolls it back. The commands run in
+// separate processes, and their exit codes report the result.
 
 import assert from "node:assert/strict";
 import type { ModelEventRecord } from "../../src/log/codec/schemas.generated.ts";
@@ -12,11 +12,11 @@ import { until } from "./support/until.ts";
 const seriesId = "series-0";
 
 tellStory(
-  "models are listed, shown, retrained and rolled back by hand while the worker runs",
+  "an operator lists, shows, retrains and rolls back models while the worker runs",
   async (story) => {
     const laws = { [seriesId]: noisy(wave(3, 8), 0.4, 1), "series-1": noisy(wave(4, 9), 0.4, 2) };
     const sensors = new Sensors(story.log, story.input, laws);
-    assert.equal((await story.command("models", "list")).code, 1, "no worker has made the topics yet");
+    assert.equal((await story.command("models", "list")).code, 1, "no worker has created the topics yet");
     await story.startReadyWorker();
     const watch = EventWatch.over(story);
     await sensors.send(history);
@@ -49,15 +49,15 @@ tellStory(
     const cold = { kind: "ROLLED_BACK", fromVersion: first, toVersion: null };
     assert.deepEqual(await order(0, "rollback", seriesId), cold);
     const refused = { kind: "REFUSED", fromVersion: null, toVersion: null };
-    assert.deepEqual(await order(1, "rollback", seriesId), refused, "nothing is left to go back to");
+    assert.deepEqual(await order(1, "rollback", seriesId), refused, "no predecessor is left");
 
     await watch.stop();
     await story.endWorkers();
     const topics = await readModelTopics(story);
-    assert.deepEqual(topics.waiting, [], "no order is left");
+    assert.deepEqual(topics.waiting, [], "no order is pending");
     await countForecasts(story, sensors, topics);
     const others = watch.of("series-1").map(({ kind }) => kind);
-    assert.deepEqual(others, ["REQUESTED", "PROMOTED", "CONFIRMED"], "the other series is left alone");
+    assert.deepEqual(others, ["REQUESTED", "PROMOTED", "CONFIRMED"], "the other series is not affected");
   },
   // Nothing but people decides after the first model.
   () => learning({ where: "worker", coverageBand: 1 }, { driftRatio: 1000 }),

@@ -1,5 +1,6 @@
-// Requests that nobody can train, and answers that nobody can use, lie among good ones. Each bad request ends up among
-// the dead letters with its reason, the queue goes on behind it, and the models that serve go on serving.
+// Requests that no trainer can complete, and answers that no worker can use, are among good ones. Each bad request
+// becomes a dead letter with its reason, the requests behind it are processed, and the serving models continue to
+// serve.
 
 import assert from "node:assert/strict";
 import type { DeadLetterReason } from "../../src/domain.ts";
@@ -32,7 +33,7 @@ interface Poison {
 }
 
 tellStory(
-  "a request that nobody can train becomes a dead letter, and the queue goes on",
+  "a request that no trainer can complete becomes a dead letter, and the next requests are processed",
   async (story) => {
     const sensors = new Sensors(story.log, story.input, { [seriesId]: noisy(wave(3, 8), 0.4, 1) });
     const worker = await story.startReadyWorker();
@@ -57,7 +58,7 @@ tellStory(
     await scribbleOutcomes(story, worker);
     await sensors.send(10);
     await story.untilAllSettled();
-    await until("the answers of no use to be taken away", async () => {
+    await until("unusable answers to be deleted", async () => {
       return (await readModelTopics(story)).waiting.length === 0;
     });
     await watch.stop();
@@ -68,7 +69,7 @@ tellStory(
     assert.deepEqual(
       topics.events.map(({ kind }) => kind),
       ["REQUESTED", "PROMOTED"],
-      "nothing was decided by what nobody asked for",
+      "answers without a request cause no decision",
     );
     const forecasts = (await countForecasts(story, sensors, topics)).get(seriesId);
     assert.equal(forecasts?.at(-1)?.modelVersion, topics.models[0].version);
@@ -131,7 +132,11 @@ async function assertDeadLetters(story: Story, poison: readonly Poison[]): Promi
   const { deadLetters, training } = story.config.topics;
   const letters = await readTopic(story.log, deadLetters);
   const names = letters.map(({ key }) => String(key));
-  assert.deepEqual(names.toSorted(), poison.map(({ name }) => name).sort(), "each is a dead letter, once");
+  assert.deepEqual(
+    names.toSorted(),
+    poison.map(({ name }) => name).sort(),
+    "each is exactly one dead letter",
+  );
   for (const { key, value, headers } of letters) {
     const sent = poison.find(({ name }) => name === String(key)) as Poison;
     const facts = fromDeadLetterHeaders(headers);

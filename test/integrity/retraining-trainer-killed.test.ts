@@ -1,5 +1,5 @@
-// One worker, two trainers, and one of those killed in the middle of its work: every request is answered once, and the
-// models serve without a restart. Then one series becomes another one: it alone is trained again.
+// One worker and two trainers, one of which is killed during its work: every request is answered once, and the models
+// serve without a restart. Then the behaviour of one series changes, and only that series is retrained.
 
 import assert from "node:assert/strict";
 import type { WorkerProcess } from "../rig/worker-process.ts";
@@ -14,7 +14,7 @@ const series = 8;
 const changing = "series-0";
 
 tellStory(
-  "a trainer killed while it trains loses no request, and a series that changes is trained again",
+  "no request is lost when a trainer is killed during a training, and a series that changes is retrained",
   async (story) => {
     const sensors = new Sensors(story.log, story.input, laws());
     const worker = await story.startReadyWorker();
@@ -41,10 +41,10 @@ tellStory(
     assertAnsweredOnce(topics);
     assertOneModelEach(topics);
     const attempts = await readAttempts(story);
-    for (const id of held) assert.equal(attempts.get(id), 2, `${id} was begun again`);
+    for (const id of held) assert.equal(attempts.get(id), 2, `${id} was started again`);
     const forecastsBySeries = await countForecasts(story, sensors, topics);
     for (const [seriesId, forecasts] of forecastsBySeries)
-      assert.equal(forecasts.at(-1)?.tier, "MODEL", `${seriesId} is served by its model`);
+      assert.equal(forecasts.at(-1)?.tier, "MODEL", `${seriesId} is forecast by its model`);
     assert.deepEqual(kindsOf(watch, changing), [
       ...["REQUESTED", "PROMOTED", "CONFIRMED"],
       ...["DRIFTED", "REQUESTED", "PROMOTED"],
@@ -53,8 +53,12 @@ tellStory(
     for (const seriesId of others)
       assert.deepEqual(kindsOf(watch, seriesId), ["REQUESTED", "PROMOTED", "CONFIRMED"], seriesId);
     for (const { modelKey, numbers } of watch.events.filter(({ kind }) => kind === "CONFIRMED"))
-      assert.ok(numbers.steps > 0, `${modelKey} was confirmed by what came after its promotion`);
-    assert.equal(worker.linesOf("partition restored").length, partitions, "the worker served on throughout");
+      assert.ok(numbers.steps > 0, `${modelKey} was confirmed on data after its promotion`);
+    assert.equal(
+      worker.linesOf("partition restored").length,
+      partitions,
+      "the worker served without interruption",
+    );
   },
   () => learning({ where: "trainers" }),
 );
@@ -89,7 +93,7 @@ async function killAtWork(story: Story, trainer: WorkerProcess): Promise<readonl
     .filter(({ id, modelKey }) => partitionsLost.includes(partitionOf(modelKey)) && begun.has(id))
     .map(({ id }) => id)
     .filter((id) => !answered.has(id));
-  assert.ok(held.length > 0, `${trainer.name} was killed in the middle of its work`);
+  assert.ok(held.length > 0, `${trainer.name} was killed during its work`);
   return held;
 }
 

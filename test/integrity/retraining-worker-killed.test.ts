@@ -1,5 +1,5 @@
-// The worker is killed just before, in the middle of and just after committing that a model was promoted. Whoever comes
-// next serves the same model, and the promotion is told once.
+// The worker is killed just before, during and just after committing a promotion. Its successor serves the same model,
+// and the promotion has one event.
 
 import assert from "node:assert/strict";
 import { setImmediate as nextTurn } from "node:timers/promises";
@@ -12,7 +12,7 @@ import { tellStory } from "./support/story.ts";
 import { until } from "./support/until.ts";
 
 tellStory(
-  "a worker killed around a promotion leaves one model and one event",
+  "a worker killed during a promotion leaves one model and one event",
   async (story) => {
     // One series a partition: their promotions are transactions of their own.
     const sensors = new Sensors(story.log, story.input, laws());
@@ -40,10 +40,10 @@ tellStory(
     assertAnsweredOnce(topics);
     assertOneModelEach(topics);
     for (const [seriesId, forecasts] of await countForecasts(story, sensors, topics))
-      assert.equal(forecasts.at(-1)?.tier, "MODEL", `${seriesId} is served by its model`);
+      assert.equal(forecasts.at(-1)?.tier, "MODEL", `${seriesId} is forecast by its model`);
     const decided = [...killed, last].flatMap(promotionsBy);
     assert.ok(decided.length > new Set(decided).size, "a promotion was decided and not committed");
-    assert.equal(new Set(decided).size, partitions, "and decided the same way again");
+    assert.equal(new Set(decided).size, partitions, "the promotion was decided the same way again");
   },
   () => learning({ where: "trainers" }),
 );

@@ -1,5 +1,5 @@
-// A fleet changes under load: a second worker joins and leaves in order, a third joins and is killed. No
-// partition stands still for long, none that stays is restored in vain, nothing is lost or doubled.
+// A fleet changes under load: a second worker joins and leaves in order, a third joins and is killed. No partition
+// stalls for long, no partition that stays with its worker is restored, and nothing is lost or duplicated.
 
 import assert from "node:assert/strict";
 import type { WorkerProcess } from "../rig/worker-process.ts";
@@ -11,7 +11,7 @@ import { until } from "./support/until.ts";
 // The killed worker's session, a rebalance and a restore take about 6 s on a quiet machine.
 const longestStandstillMs = 25_000;
 
-tellStory("workers join and leave under load, and every partition goes on", async (story) => {
+tellStory("every partition continues when workers join and leave under load", async (story) => {
   const load = story.startLoad();
   const first = await story.startReadyWorker();
   await story.untilSettled(300);
@@ -28,7 +28,7 @@ tellStory("workers join and leave under load, and every partition goes on", asyn
   await takeAllBack(story, first);
 
   const standstillMs = await pulse.stop();
-  assert.ok(standstillMs < longestStandstillMs, `a partition stood still for ${standstillMs} ms`);
+  assert.ok(standstillMs < longestStandstillMs, `a partition made no progress for ${standstillMs} ms`);
   await story.count(load);
   // Only now is it sure that the last partition to come back has been restored: all its observations were counted.
   assertRestoredOnlyWhatMoved(first);

@@ -1,5 +1,5 @@
-// `forecastnet sensors` on a real broker: a worker forecasts what they write, in the format configured for their
-// topic, and whoever starts them on a topic that is not there is told what to do.
+// `forecastnet sensors` on a real broker: a worker forecasts what the sensors write, in the format configured for their
+// topic. If the topic does not exist, the command reports what to do.
 
 import assert from "node:assert/strict";
 import { readAll } from "./support/far-end.ts";
@@ -21,7 +21,7 @@ function jsonInput(name: string) {
 }
 
 tellStory(
-  "simulated sensors are forecast, every one of them, until they are stopped",
+  "every simulated sensor is forecast until the sensors are stopped",
   async (story) => {
     const worker = await story.startReadyWorker();
     const sensors = await story.startWorker("sensors", [`--series=${series}`, "--history=60", "--nonsense"]);
@@ -44,7 +44,7 @@ tellStory(
   () => ({ config: jsonInput }),
 );
 
-tellStory("sensors without their topic name it, and what to do", async (story) => {
+tellStory("the sensors command without its topic names the topic and what to do", async (story) => {
   const { code, err } = await story.command("sensors", "--topics.inputs=[{topic: nowhere}]");
   assert.equal(code, 3);
   assert.match(err, /input topic nowhere does not exist: create it first.*forecastnet topics create/);

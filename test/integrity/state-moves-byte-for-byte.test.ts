@@ -1,6 +1,6 @@
-// A worker with a difficult past (late points, gaps, duplicates, jitter, intervals it had to find, several
-// channels) is lost. The state another process restores equals, to the byte, what the lost one had come to by its
-// last commit; a worker that goes on from it forecasts, to the byte, as if nothing had happened.
+// A worker with a complex history (late points, gaps, duplicates, jitter, intervals it had to detect, several channels)
+// is lost. The state that another process restores equals the last committed state of the lost worker byte for byte,
+// and a worker that continues from it makes byte for byte the forecasts of an uninterrupted run.
 
 import assert from "node:assert/strict";
 import type { Observation } from "../../src/domain.ts";
@@ -15,7 +15,7 @@ import { type Story, tellStory } from "./support/story.ts";
 import { until } from "./support/until.ts";
 
 tellStory(
-  "the state of a lost worker is restored elsewhere to the byte, and so are the forecasts made from it",
+  "another worker restores the state of a lost worker byte for byte and makes the same forecasts from it",
   async (story) => {
     const input = difficultPast();
     await story.log.append(input.map((observation) => toRecord(story.input, observation)));
@@ -25,7 +25,7 @@ tellStory(
 
     const storeByPartition = await restoreElsewhere(story);
     const settled = await story.settled();
-    assert.ok(settled.length < input.length, "the worker was lost before it was done");
+    assert.ok(settled.length < input.length, "the worker was lost before it had finished");
     for (const [partition, store] of storeByPartition) {
       const own = settled.filter(({ seriesId }) => partitionOf(seriesId) === partition);
       const lost = (await expectFrom(own, story.config)).store;
@@ -73,7 +73,7 @@ async function restoreElsewhere(story: Story): Promise<ReadonlyMap<number, Serie
     restoreStore(store, state, avroCodec("StateBlock").decode);
     storeByPartition.set(owned.partition, store);
   });
-  await until("the state restored elsewhere", () => storeByPartition.size === partitions);
+  await until("the state to be restored elsewhere", () => storeByPartition.size === partitions);
   await member.stop(10_000);
   return storeByPartition;
 }

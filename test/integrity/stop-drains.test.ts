@@ -1,5 +1,5 @@
-// SIGTERM in the middle of a large backlog: the worker settles what it holds, leaves and ends with code 0. What
-// it committed is whole, and its successor goes on from there.
+// SIGTERM during a large backlog: the worker settles the batches it holds, leaves the group and ends with code 0. Its
+// commits are complete, and its successor continues from there.
 
 import assert from "node:assert/strict";
 import { expectFrom } from "./support/expectation.ts";
@@ -8,7 +8,7 @@ import { knownObservation, toRecord } from "./support/load.ts";
 import { graceMs, type Story, tellStory } from "./support/story.ts";
 import { until } from "./support/until.ts";
 
-tellStory("a worker asked to stop under full load drains and leaves nothing half done", async (story) => {
+tellStory("a worker stopped under full load drains and leaves nothing incomplete", async (story) => {
   await repeatFirstStep(story);
   const load = story.startLoad({ series: 40, pauseMs: 0 });
   await until("a backlog", () => load.sent.length > 10_000);
@@ -17,9 +17,12 @@ tellStory("a worker asked to stop under full load drains and leaves nothing half
 
   const askedMs = performance.now();
   assert.deepEqual(await worker.end("SIGTERM"), { code: 0, signal: null });
-  assert.ok(performance.now() - askedMs < graceMs, "it ends within its grace period");
+  assert.ok(performance.now() - askedMs < graceMs, "the worker ends within its grace period");
   await load.stop();
-  assert.ok((await story.probe.lag(story.group, story.input)) > 0, "it was stopped with work left to do");
+  assert.ok(
+    (await story.probe.lag(story.group, story.input)) > 0,
+    "the worker was stopped with input left to read",
+  );
 
   const { forecasts } = story.config.topics;
   const settled = await story.settled();

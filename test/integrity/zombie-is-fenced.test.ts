@@ -1,5 +1,5 @@
-// A worker is frozen past its session timeout, as by a stalled disk or a sleeping virtual machine. Another one
-// takes its partitions over. When it wakes up, it must find out, write nothing twice and be of use again.
+// A worker is frozen past its session timeout, as by a stalled disk or a sleeping virtual machine. Another one takes
+// over its partitions. When it wakes up, it must notice that, write nothing twice and join again.
 
 import assert from "node:assert/strict";
 import type { WorkerProcess } from "../rig/worker-process.ts";
@@ -7,23 +7,20 @@ import { partitions } from "./support/load.ts";
 import { ownedPartitions, type Story, tellStory } from "./support/story.ts";
 import { until } from "./support/until.ts";
 
-tellStory(
-  "a worker that wakes up after its partitions went to another writes nothing twice",
-  async (story) => {
-    const load = story.startLoad();
-    const zombie = await story.startReadyWorker();
-    await story.untilSettled(500);
-    zombie.signal("SIGSTOP");
-    const heir = await story.startReadyWorker();
-    await untilSoleOwner(heir);
-    await story.untilSettled(500);
-    await wake(zombie);
-    await story.untilSettled(500);
-    await story.count(load);
-  },
-);
+tellStory("a worker that wakes up after it has lost its partitions writes nothing twice", async (story) => {
+  const load = story.startLoad();
+  const zombie = await story.startReadyWorker();
+  await story.untilSettled(500);
+  zombie.signal("SIGSTOP");
+  const heir = await story.startReadyWorker();
+  await untilSoleOwner(heir);
+  await story.untilSettled(500);
+  await wake(zombie);
+  await story.untilSettled(500);
+  await story.count(load);
+});
 
-tellStory("a worker frozen in the middle of a transaction is fenced, again and again", async (story) => {
+tellStory("a worker frozen during a transaction is fenced every time", async (story) => {
   const load = story.startLoad();
   const workers = [await story.startReadyWorker(), await story.startReadyWorker()];
   await until("both workers to have a share", () =>
@@ -54,8 +51,8 @@ async function wake(zombie: WorkerProcess): Promise<void> {
     zombie.linesOf("group joined").filter(({ isContinuous }) => isContinuous === false).length;
   const before = drops();
   zombie.signal("SIGCONT");
-  await until(`${zombie.name} to notice that it was dropped`, () => {
-    assert.ok(zombie.isAlive, `${zombie.name} joins again instead of ending`);
+  await until(`${zombie.name} to notice that it has left the group`, () => {
+    assert.ok(zombie.isAlive, `${zombie.name} joins again and does not end`);
     return drops() > before;
   });
 }

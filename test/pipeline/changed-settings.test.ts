@@ -20,7 +20,7 @@ test("a changed interval restarts a series, which is counted, logged and visible
   await fleet.play("settle", at("a", 12, 1), at("a", 12.5, 2), "settle");
   const last = (await fleet.forecasts()).at(-1);
   assert.deepEqual([last?.interval, last?.freshSteps, last?.method], ["PT30M", 2, "persistence"]);
-  const told = fleet.logged.filter(({ message }) => message.startsWith("series starts anew"));
+  const told = fleet.logged.filter(({ message }) => message.startsWith("series restarts"));
   assert.deepEqual(
     told.map(({ facts }) => facts),
     [{ seriesId: "a", storedInterval: "PT1H", configuredInterval: "PT30M" }],

@@ -11,6 +11,7 @@ import { loadConfig } from "../../src/runtime/config/load.ts";
 import { seriesRules } from "../../src/runtime/config/series-rules.ts";
 import { createMetrics } from "../../src/runtime/metrics.ts";
 import { restoreStore, SeriesStore } from "../../src/window/series-store.ts";
+import { blocksOf } from "../rig/store-blocks.ts";
 import { Fleet, type Step, type Word } from "./support/fleet.ts";
 import { at, raw, type Written } from "./support/readings.ts";
 
@@ -62,7 +63,7 @@ async function farEndOf(fleet: Fleet): Promise<FarEnd> {
   return {
     forecasts: hex(await fleet.read("forecasts")),
     deadLetters: hex(await fleet.read("forecastnet.dead-letters")),
-    state: store.snapshot().map(({ revision: _, ...block }) => block),
+    state: blocksOf(store).map(({ revision: _, ...block }) => block),
     storedState: hex([...newest.values()]).sort(),
   };
 }

@@ -8,7 +8,7 @@ import type { ExecutorSetup } from "../../src/engine/threads/protocol.ts";
 import { openThreadedEngine } from "../../src/engine/threads/threaded-engine.ts";
 import { avroCodec } from "../../src/log/codec/avro.ts";
 import { orderKey } from "../../src/log/codec/model-keys.ts";
-import type { Distribution } from "../../src/models/forecastnet/engine.ts";
+import type { EngineForecast } from "../../src/models/forecastnet/engine.ts";
 import type { ForecastNetModel } from "../../src/models/forecastnet/model.ts";
 import { modelRecord, storedModel } from "../rig/model-record.ts";
 import { randomModel } from "../rig/random-model.ts";
@@ -29,7 +29,7 @@ const values = Array.from({ length: 12 }, (_, i) => 5 + 3 * Math.sin(i / 2));
 function medianOf(model: ForecastNetModel, seen: readonly number[]): readonly number[] {
   const task = { model, window: Float64Array.from(seen) };
   const [answer] = forecastModels(createReferenceExecutor(), [task], { paths: 16, levels });
-  return [...(answer as Distribution).quantiles[1]];
+  return [...(answer as EngineForecast).quantiles[1]];
 }
 
 function importOrder(model: ForecastNetModel) {

@@ -8,7 +8,7 @@ import { forecastModels } from "../../src/engine/forecast-model.ts";
 import { createInProcessEngine } from "../../src/engine/in-process-engine.ts";
 import { createReferenceExecutor } from "../../src/engine/reference/reference-executor.ts";
 import { openThreadedEngine } from "../../src/engine/threads/threaded-engine.ts";
-import type { Distribution, Engine } from "../../src/models/forecastnet/engine.ts";
+import type { Engine, EngineForecast } from "../../src/models/forecastnet/engine.ts";
 import { ForecastnetError } from "../../src/runtime/errors.ts";
 import { storedModel } from "../rig/model-record.ts";
 import { randomModel } from "../rig/random-model.ts";
@@ -59,7 +59,7 @@ describe("a series with a model", () => {
     const window = Float64Array.from(wave(8).slice(2));
     const options = { paths: 16, levels };
     const [answer] = forecastModels(createReferenceExecutor(), [{ model, window }], options);
-    const { mean, standardDeviation, quantiles } = answer as Distribution;
+    const { mean, standardDeviation, quantiles } = answer as EngineForecast;
     const last = (await fleet.forecasts()).at(-1);
     assert.deepEqual(last?.mean, [...mean]);
     assert.deepEqual(last?.standardDeviation, [...standardDeviation]);

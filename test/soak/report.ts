@@ -30,14 +30,14 @@ export function toReport(result: SoakResult): string {
   return [
     "# Reliability",
     "",
-    `Written by \`npm run soak -- --minutes ${minutes} --seed ${seed} --write\`; run that again rather than edit this page.`,
-    `Three brokers (Kafka ${kafkaVersion}, replication 3, \`min.insync.replicas\` 2) and three workers with retraining on, on one`,
-    "machine. Random faults, the same for the same seed. An idempotent librdkafka producer sends, and a librdkafka",
-    "subscriber reads the committed forecasts while they are written; neither shares code with the product.",
+    `\`npm run soak -- --minutes ${minutes} --seed ${seed} --write\` writes this page. Do not edit it; run the command again.`,
+    `Three brokers (Kafka ${kafkaVersion}, replication 3, \`min.insync.replicas\` 2) and three workers with retraining run on one`,
+    "machine. The faults are random; the same seed gives the same faults. An idempotent librdkafka producer sends, and a librdkafka",
+    "subscriber reads the committed forecasts as they are written. Neither shares code with the product.",
     "",
     `- Machine: ${describeMachine()}`,
     `- Date: ${result.date}`,
-    `- Length: ${minutes} minutes under ${faults} faults, then until everything was settled`,
+    `- Length: ${minutes} minutes under ${faults} faults, then until all work was settled`,
     "",
     "## Count",
     "",
@@ -45,12 +45,12 @@ export function toReport(result: SoakResult): string {
       ["what", "count"],
       [
         ["observations in", counts.observations],
-        ["forecasts owed", counts.owed],
+        ["forecasts expected", counts.owed],
         ["forecasts read", counts.read],
         ["of them by models", counts.byModels],
-        ["compared to the byte (cold tier, before the first model of a series)", counts.comparedToTheByte],
+        ["compared byte for byte (cold tier, before the first model of a series)", counts.comparedToTheByte],
         ["lost", counts.lost],
-        ["doubled", counts.doubled],
+        ["duplicated", counts.doubled],
         ["different", counts.different],
         ["unexpected", counts.unexpected],
         ["out of order within a series", counts.outOfOrder],
@@ -77,8 +77,8 @@ export function toReport(result: SoakResult): string {
     "",
     "## Memory",
     "",
-    "Resident memory of each worker process, after its first half minute and when it was last seen. The first one is",
-    "there from beginning to end; the others are replaced by faults.",
+    "Resident memory of each worker process, after its first half minute and at its last sample. The first one runs",
+    "from beginning to end; faults replace the others.",
     "",
     ...table(
       ["worker", "start, MiB", "end, MiB", "transactions"],
@@ -101,9 +101,9 @@ function longLived(samples: readonly WorkerSample[]): WorkerSample[] {
 function failureLines(failures: readonly WorkerFailure[]): string[] {
   const lines = failures.map(
     ({ worker, wasStopped, code, reason }) =>
-      `- ${worker}, code ${code}${wasStopped ? ", told to stop during a fault" : ""}: ${reason}`,
+      `- ${worker}, code ${code}${wasStopped ? ", stopped during a fault" : ""}: ${reason}`,
   );
-  return ["", "## Workers that did not end in order", "", ...lines];
+  return ["", "## Workers that did not stop cleanly", "", ...lines];
 }
 
 function seconds(ms: number | undefined): string {

@@ -1,6 +1,6 @@
 {{/*
-Values that are each legal but do not go together. All that is wrong is said at once, with what to do about it; what is
-wrong with a value alone is for values.schema.json.
+Values that are each valid but contradict each other. All contradictions are reported at once, with what to do about each.
+values.schema.json checks single values.
 */}}
 {{- define "forecastnet.check" -}}
 {{- $problems := concat
@@ -9,7 +9,7 @@ wrong with a value alone is for values.schema.json.
   (include "forecastnet.check.scaling" . | fromJsonArray)
 }}
 {{- with $problems }}
-{{- fail (printf "\n\nThese values do not go together:\n  - %s\n" (join "\n  - " .)) }}
+{{- fail (printf "\n\nThese values contradict each other:\n  - %s\n" (join "\n  - " .)) }}
 {{- end }}
 {{- end }}
 
@@ -29,7 +29,7 @@ wrong with a value alone is for values.schema.json.
 }}
 {{- range $paths }}
 {{- if and (last .) (get $secrets (first .)).existingSecret }}
-{{- $problems = append $problems (printf "config.%s is given and secrets.%s.existingSecret, which sets it, too: remove one" (index . 1) (first .)) }}
+{{- $problems = append $problems (printf "config.%s is given and secrets.%s.existingSecret also sets it: remove one" (index . 1) (first .)) }}
 {{- end }}
 {{- end }}
 {{- $problems = concat $problems (include "forecastnet.check.login" . | fromJsonArray) }}
@@ -37,7 +37,7 @@ wrong with a value alone is for values.schema.json.
 {{- $secret := get $secrets $name }}
 {{- $key := ternary "kafka.sasl.username" "registry.username" (eq $name "kafkaSasl") }}
 {{- if and $username $secret.usernameKey }}
-{{- $problems = append $problems (printf "config.%s is given and secrets.%s.usernameKey, too: remove one" $key $name) }}
+{{- $problems = append $problems (printf "config.%s is given and secrets.%s.usernameKey also sets it: remove one" $key $name) }}
 {{- else if and $secret.existingSecret (not $username) (not $secret.usernameKey) }}
 {{- $problems = append $problems (printf "secrets.%s has a password but no user: set config.%s or secrets.%s.usernameKey" $name $key $name) }}
 {{- end }}
@@ -56,7 +56,7 @@ wrong with a value alone is for values.schema.json.
 {{- toJson $problems }}
 {{- end }}
 
-{{/* What the mechanism of the login needs, and what it would ignore. */}}
+{{/* What the login mechanism needs, and what it would ignore. */}}
 {{- define "forecastnet.check.login" -}}
 {{- $problems := list }}
 {{- $sasl := dig "kafka" "sasl" dict .Values.config }}
@@ -79,7 +79,7 @@ wrong with a value alone is for values.schema.json.
 {{- end }}
 {{- if $isOauth }}
 {{- if and $secrets.kafkaToken.audience (or $tokenUrl (dig "oauth" "tokenFile" "" $sasl)) }}
-{{- $problems = append $problems "secrets.kafkaToken is given and config.kafka.sasl.oauth names another source of tokens, too: remove one" }}
+{{- $problems = append $problems "secrets.kafkaToken is given and config.kafka.sasl.oauth names another source of tokens: remove one" }}
 {{- else if not (or $secrets.kafkaToken.audience $tokenUrl (dig "oauth" "tokenFile" "" $sasl)) }}
 {{- $problems = append $problems "config.kafka.sasl.mechanism is oauthbearer but there is no source of tokens: set config.kafka.sasl.oauth.tokenUrl or secrets.kafkaToken.audience" }}
 {{- end }}
@@ -90,9 +90,9 @@ wrong with a value alone is for values.schema.json.
 {{- $problems = append $problems "secrets.kafkaOauth is given but config.kafka.sasl.oauth.tokenUrl is not" }}
 {{- end }}
 {{- if and $clientId $secrets.kafkaOauth.clientIdKey }}
-{{- $problems = append $problems "config.kafka.sasl.oauth.clientId is given and secrets.kafkaOauth.clientIdKey, too: remove one" }}
+{{- $problems = append $problems "config.kafka.sasl.oauth.clientId is given and secrets.kafkaOauth.clientIdKey also sets it: remove one" }}
 {{- else if and $secrets.kafkaOauth.existingSecret (not $clientId) (not $secrets.kafkaOauth.clientIdKey) }}
-{{- $problems = append $problems "secrets.kafkaOauth has a client secret but no client: set config.kafka.sasl.oauth.clientId or secrets.kafkaOauth.clientIdKey" }}
+{{- $problems = append $problems "secrets.kafkaOauth has a client secret but no client id: set config.kafka.sasl.oauth.clientId or secrets.kafkaOauth.clientIdKey" }}
 {{- end }}
 {{- end }}
 {{- toJson $problems }}
@@ -103,12 +103,12 @@ wrong with a value alone is for values.schema.json.
 {{- $config := .Values.config }}
 {{- $where := dig "retrain" "where" "trainers" $config }}
 {{- if and .Values.trainer.enabled (ne $where "trainers") }}
-{{- $problems = append $problems (printf "trainer.enabled is true but config.retrain.where is %s, so no trainer would be asked: remove config.retrain.where, which the chart sets, or disable the trainer" $where) }}
+{{- $problems = append $problems (printf "trainer.enabled is true but config.retrain.where is %s, so trainers would get no requests: remove config.retrain.where, which the chart sets, or disable the trainer" $where) }}
 {{- end }}
 {{- with .Values.gpu }}
 {{- if .enabled }}
 {{- if eq (dig "engine" "kind" "auto" $config) "simd" }}
-{{- $problems = append $problems "gpu.enabled is true but config.engine.kind is simd, which uses none: set it to auto or tensorflow" }}
+{{- $problems = append $problems "gpu.enabled is true but config.engine.kind is simd, which uses no GPU: set it to auto or tensorflow" }}
 {{- end }}
 {{- if and $.Values.image.digest (not .image.digest) }}
 {{- $problems = append $problems "gpu.enabled is true and image.digest names the image without TensorFlow: give gpu.image.digest" }}
@@ -119,13 +119,13 @@ wrong with a value alone is for values.schema.json.
 {{- end }}
 {{- end }}
 {{- if not $config.worker.port }}
-{{- $problems = append $problems "config.worker.port is 0, any free one, which no probe can know: give a port" }}
+{{- $problems = append $problems "config.worker.port is 0, which means any free port, so probes cannot find it: give a port" }}
 {{- end }}
 {{- if has (dig "worker" "host" "0.0.0.0" $config) (list "localhost" "127.0.0.1" "::1") }}
-{{- $problems = append $problems "config.worker.host is the pod's own loopback, where no probe can reach it: remove it" }}
+{{- $problems = append $problems "config.worker.host is the pod's loopback address, which probes cannot reach: remove it" }}
 {{- end }}
 {{- if and .Values.topics.inputPartitions (not .Values.topics.create) }}
-{{- $problems = append $problems "topics.inputPartitions is given but topics.create is false, so nothing creates them" }}
+{{- $problems = append $problems "topics.inputPartitions is given but topics.create is false, so nothing creates the input topics" }}
 {{- end }}
 {{- toJson $problems }}
 {{- end }}
@@ -141,7 +141,7 @@ wrong with a value alone is for values.schema.json.
 {{- end }}
 {{- if eq $scaling.kind "hpa" }}
 {{- if lt (int $scaling.minReplicas) 1 }}
-{{- $problems = append $problems (printf "%s.autoscaling.minReplicas is 0, from where a HorizontalPodAutoscaler cannot scale: give 1 or more, or use keda" $component) }}
+{{- $problems = append $problems (printf "%s.autoscaling.minReplicas is 0, but a HorizontalPodAutoscaler cannot scale from 0: give 1 or more, or use keda" $component) }}
 {{- end }}
 {{- if and (not $scaling.hpa.targetCpuPercent) (not $scaling.hpa.metrics) }}
 {{- $problems = append $problems (printf "%s.autoscaling.hpa has nothing to scale by: give targetCpuPercent or metrics" $component) }}
@@ -155,14 +155,14 @@ wrong with a value alone is for values.schema.json.
 {{- $secrets := $.Values.secrets }}
 {{- $mechanism := dig "sasl" "mechanism" "none" $kafka }}
 {{- if has $mechanism (list "oauthbearer" "aws-msk-iam") }}
-{{- $problems = append $problems (printf "KEDA cannot log in by %s with what the chart knows: name your own TriggerAuthentication in %s.autoscaling.keda.authenticationRef, and what it needs beside it in keda.metadata" $mechanism $component) }}
+{{- $problems = append $problems (printf "the chart cannot create a TriggerAuthentication for %s: name your own in %s.autoscaling.keda.authenticationRef, and set the metadata that it needs in keda.metadata" $mechanism $component) }}
 {{- end }}
 {{- if or (dig "sasl" "passwordFile" "" $kafka) (dig "ssl" "caFile" "" $kafka) (dig "ssl" "certFile" "" $kafka) (and $secrets.kafkaSasl.existingSecret (not $secrets.kafkaSasl.usernameKey)) }}
-{{- $problems = append $problems (printf "KEDA reaches the brokers with what lies in Secrets only, the user included: give secrets.kafkaSasl.usernameKey and no paths of files, or your own TriggerAuthentication in %s.autoscaling.keda.authenticationRef" $component) }}
+{{- $problems = append $problems (printf "KEDA can log in only with values from Secrets, including the user name: give secrets.kafkaSasl.usernameKey and no file paths, or name your own TriggerAuthentication in %s.autoscaling.keda.authenticationRef" $component) }}
 {{- end }}
 {{- end }}
 {{- if and $role.pdb.enabled (eq (empty (toString $role.pdb.minAvailable)) (empty (toString $role.pdb.maxUnavailable))) }}
-{{- $problems = append $problems (printf "%s.pdb takes either maxUnavailable or minAvailable: give one and set the other to \"\"" $component) }}
+{{- $problems = append $problems (printf "%s.pdb takes either maxUnavailable or minAvailable: set one, and set the other to \"\"" $component) }}
 {{- end }}
 {{- end }}
 {{- end }}

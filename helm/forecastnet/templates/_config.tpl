@@ -10,7 +10,7 @@ following `trainer.enabled`.
 {{- toYaml (mergeOverwrite $config (include "forecastnet.secretPaths" . | fromYaml)) }}
 {{- end }}
 
-{{/* Where all configuration lies in a container. */}}
+{{/* The folder of all configuration in a container. */}}
 {{- define "forecastnet.folder" -}}
 /etc/forecastnet
 {{- end }}
@@ -125,12 +125,12 @@ process does not start without a file that its configuration names, and says whi
 {{- end }}
 {{- end }}
 
-{{/* Changes when the configuration does, so that pods are replaced that would otherwise go on with the old one. */}}
+{{/* Changes with the configuration, so that pods with the old one are replaced. */}}
 {{- define "forecastnet.configChecksum" -}}
 {{ include "forecastnet.config" . | sha256sum }}
 {{- end }}
 
-{{/* Seconds a pod gets to end: what the process takes for itself, and a margin. */}}
+{{/* Seconds that a pod has to end: the grace period of the process and a margin. */}}
 {{- define "forecastnet.gracePeriodSeconds" -}}
 {{- add (divf .Values.config.worker.graceMs 1000 | ceil) .Values.graceMarginSeconds }}
 {{- end }}

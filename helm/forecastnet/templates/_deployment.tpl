@@ -72,7 +72,7 @@ spec:
         {{- include "forecastnet.pod.volumes" (dict "root" $root "configMap" (include "forecastnet.fullname" $root) "extra" $role.extraVolumes) | nindent 8 }}
 {{- end }}
 
-{{/* Why it is so is told beside `strategy` in values.yaml. */}}
+{{/* `strategy` in values.yaml explains the choice. */}}
 {{- define "forecastnet.strategy" -}}
 {{- $isSurge := and (eq .component "worker") (not (include "forecastnet.onGpu" .)) }}
 {{- with (get .root.Values .component).strategy }}

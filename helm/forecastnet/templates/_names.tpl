@@ -4,7 +4,7 @@
 {{- .Values.nameOverride | default .Chart.Name | trunc 50 | trimSuffix "-" }}
 {{- end }}
 
-{{/* Short enough that the longest suffix still makes a legal name. */}}
+{{/* Short enough that a name with the longest suffix is valid. */}}
 {{- define "forecastnet.fullname" -}}
 {{- $name := include "forecastnet.name" . }}
 {{- $full := ternary .Release.Name (printf "%s-%s" .Release.Name $name) (contains $name .Release.Name) }}
@@ -33,7 +33,7 @@ app.kubernetes.io/component: {{ . }}
 {{- toYaml (merge (include "forecastnet.podLabels" . | fromYaml) $own) }}
 {{- end }}
 
-{{/* Metadata but for annotations. Takes { root, component, name, namespace, labels }. */}}
+{{/* Metadata without annotations. Takes { root, component, name, namespace, labels }. */}}
 {{- define "forecastnet.metadata" -}}
 name: {{ .name }}
 namespace: {{ .namespace | default .root.Release.Namespace }}
@@ -49,7 +49,7 @@ labels:
 {{- end }}
 {{- end }}
 
-{{/* "true" for a role that runs on GPUs, otherwise nothing. Takes { root, component }. */}}
+{{/* "true" for a role that runs on GPUs, otherwise empty. Takes { root, component }. */}}
 {{- define "forecastnet.onGpu" -}}
 {{- if and .root.Values.gpu.enabled (has .component .root.Values.gpu.roles) }}true{{ end }}
 {{- end }}

@@ -1,4 +1,4 @@
-{{/* What all pods of the chart have in common, be they of a role, of a Job or of a test. */}}
+{{/* Parts that all pods of the chart share: those of roles, of Jobs and of tests. */}}
 
 {{/* The head of a pod's spec. Takes { root }. */}}
 {{- define "forecastnet.pod.head" -}}
@@ -113,7 +113,7 @@ FORECASTNET_ENGINE_THREADS: {{ . }}
 {{- end }}
 {{- end }}
 
-{{/* Threads by the CPUs of a role, as the process sees those of the whole node: a worker keeps one for its records. */}}
+{{/* Engine threads, from the CPUs of a role, because the process sees the CPUs of the whole node. A worker keeps one for records. */}}
 {{- define "forecastnet.pod.threads" -}}
 {{- $resources := (get .root.Values .component).resources }}
 {{- $cpu := dig "limits" "cpu" (dig "requests" "cpu" "" $resources) $resources | toString }}

@@ -91,19 +91,19 @@ spec:
 {{- toYaml (mergeOverwrite $metadata $keda.metadata) }}
 {{- end }}
 
-{{/* "true" where connections to the brokers are encrypted, otherwise nothing. */}}
+{{/* "true" if connections to the brokers are encrypted, otherwise empty. */}}
 {{- define "forecastnet.usesTls" -}}
 {{- $config := include "forecastnet.config" . | fromYaml }}
 {{- if dig "kafka" "ssl" "enabled" false $config }}true{{ end }}
 {{- end }}
 
-{{/* "true" where KEDA needs more than an address to reach the brokers, otherwise nothing. */}}
+{{/* "true" if KEDA needs more than an address to reach the brokers, otherwise empty. */}}
 {{- define "forecastnet.kafkaIsGuarded" -}}
 {{- $kafka := (include "forecastnet.config" . | fromYaml).kafka }}
 {{- if or (dig "sasl" "passwordFile" "" $kafka) (dig "ssl" "caFile" "" $kafka) (dig "ssl" "certFile" "" $kafka) }}true{{ end }}
 {{- end }}
 
-{{/* "true" where some ScaledObject wants the TriggerAuthentication that the chart makes, otherwise nothing. */}}
+{{/* "true" if a ScaledObject uses the TriggerAuthentication of the chart, otherwise empty. */}}
 {{- define "forecastnet.makesTriggerAuthentication" -}}
 {{- $scalings := list .Values.worker.autoscaling }}
 {{- if .Values.trainer.enabled }}{{ $scalings = append $scalings .Values.trainer.autoscaling }}{{ end }}

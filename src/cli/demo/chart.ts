@@ -22,7 +22,7 @@ export interface ChartStyle {
 }
 
 /** Heights in eighths of a row above the chart's floor: solid up to the first, light up to the second. */
-interface Column {
+interface ChartColumn {
   readonly solid: number;
   readonly light: number;
 }
@@ -69,7 +69,7 @@ function createScale(values: readonly number[], rows: number): (value: number) =
   };
 }
 
-function inkedCell(column: Column, floor: number, isTop: boolean): Span {
+function inkedCell(column: ChartColumn, floor: number, isTop: boolean): Span {
   const solid = within(column.solid - floor);
   const light = within(column.light - floor);
   if (light <= solid) return { text: eighths[solid], ink: "forecast" };
@@ -79,7 +79,7 @@ function inkedCell(column: Column, floor: number, isTop: boolean): Span {
     : { text: eighths[light], ink: "band" };
 }
 
-function shadedCell(column: Column, floor: number): Span {
+function shadedCell(column: ChartColumn, floor: number): Span {
   const solid = within(column.solid - floor);
   return { text: solid === 0 && column.light > floor ? "░" : eighths[solid] };
 }

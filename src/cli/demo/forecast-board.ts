@@ -20,7 +20,7 @@ export interface Outlook {
 }
 
 /** The live scores that a series' newest forecast states. */
-export interface ScoresView {
+interface ScoresView {
   readonly mase: number;
   /** Observed coverage of the 80 % interval. */
   readonly coverage: number;

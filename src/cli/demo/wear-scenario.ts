@@ -10,7 +10,7 @@
 import type { ModelEventKindSymbol, ModelEventRecord } from "../../log/codec/schemas.generated.ts";
 import { shortNumber } from "./number-text.ts";
 
-export interface ScenarioStep {
+interface ScenarioStep {
   readonly kind: ScenarioStepKind;
   /** Since the demo started. */
   readonly seconds: number;

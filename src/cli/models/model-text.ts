@@ -1,6 +1,6 @@
 // Models as text and as JSON: the rows of `models list`, the page of `models show`, and events.
 
-import { avroCodec } from "../../log/codec/avro.ts";
+import { type ModelFacts, modelRecordCodec } from "../../log/codec/model-record.ts";
 import type { ModelEventRecord, ModelRecord } from "../../log/codec/schemas.generated.ts";
 import { isCohortKey } from "../../models/cohort.ts";
 import type { Phase } from "../../models/life.ts";
@@ -14,9 +14,8 @@ import {
   tableLines,
   timeText,
 } from "../terminal-text.ts";
-import type { LiveFacts, ModelDescription, ModelEntry } from "./read-models.ts";
+import type { LiveFacts, ModelEntry } from "./read-models.ts";
 
-const codec = avroCodec("ModelRecord");
 const mostEvents = 20;
 
 interface ModelRow {
@@ -97,7 +96,7 @@ export function eventLines(event: ModelEventRecord): readonly string[] {
   return [head, ...(numbers.length > 0 ? [`${" ".repeat(22)}${numbers.join(", ")}`] : [])].map(printable);
 }
 
-export interface ShownModel {
+interface ShownModel {
   readonly entry: ModelEntry;
   /** The record on the models topic; null when there is none. */
   readonly stored: Buffer | null;
@@ -164,7 +163,7 @@ function probationText({ predecessorMase, since }: NonNullable<LiveFacts["probat
   return `since ${timeText(since)}, against a MASE of ${optionalNumber(predecessorMase)}`;
 }
 
-function modelFacts(model: ModelDescription, weightBytes: number): readonly (readonly [string, string])[] {
+function modelFacts(model: ModelFacts, weightBytes: number): readonly (readonly [string, string])[] {
   const { version, storage, trainedAt, trainedFrom, trainedTo, validation, lineage, requestId } = model;
   const { mase, crps, baselineMase, baselineCrps, scoredSteps } = validation;
   const baseline = `seasonal-naive ${numberText(baselineMase)}, ${numberText(baselineCrps)}`;
@@ -195,14 +194,14 @@ function predecessorText(stored: Buffer | null): string {
 function readPrevious(stored: Buffer | null): ModelRecord | string | null {
   if (stored === null) return null;
   try {
-    const { previous } = codec.decode(stored);
-    return previous === null ? null : codec.decode(previous);
+    const { previous } = modelRecordCodec.decode(stored);
+    return previous === null ? null : modelRecordCodec.decode(previous);
   } catch (error) {
     if (!(error instanceof ForecastnetError)) throw error;
     return `cannot be read: ${error.message}`;
   }
 }
 
-function factsOf({ weights: _, previous: __, ...facts }: ModelRecord): ModelDescription {
+function factsOf({ weights: _, previous: __, ...facts }: ModelRecord): ModelFacts {
   return facts;
 }

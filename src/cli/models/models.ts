@@ -6,7 +6,7 @@ import { type ImportableModel, readExportedModel } from "../../log/codec/model-r
 import type { OrderKindSymbol } from "../../log/codec/schemas.generated.ts";
 import { storedFamilies } from "../../models/families.ts";
 import { phases } from "../../models/life.ts";
-import { type Clock, systemClock } from "../../runtime/clock.ts";
+import { systemClock } from "../../runtime/clock.ts";
 import { integer, number, oneOf, text } from "../../runtime/config/formats.ts";
 import {
   type CommandIo,
@@ -17,7 +17,7 @@ import {
   runCommand,
   toggle,
 } from "../command.ts";
-import { type FleetDeps, onCluster, runOnFleet, UserError } from "../on-cluster.ts";
+import { type FleetActions, type FleetDeps, onCluster, runOnFleet, UserError } from "../on-cluster.ts";
 import { bearingOf, readEvents, sendAndFollow, sendOrders } from "../orders.ts";
 import { printable, suggestion, timeText } from "../terminal-text.ts";
 import { eventLines, listLines, showJson, showLines } from "./model-text.ts";
@@ -80,31 +80,21 @@ export function runModelsCommand(argv: readonly string[], io: CommandIo): Promis
   );
 }
 
-export interface ModelsDeps extends FleetDeps {
-  readonly clock: Clock;
-}
+const actions: FleetActions<ModelsLine, FleetDeps> = {
+  list,
+  show,
+  export: exportModel,
+  import: importModel,
+  retrain: (line, deps) => order({ ...noImport, kind: "RETRAIN", modelKey: line.argument }, line, deps),
+  rollback: (line, deps) => order({ ...noImport, kind: "ROLL_BACK", modelKey: line.argument }, line, deps),
+};
 
 /** Returns the exit code. */
-export function runModels(line: ModelsLine, deps: ModelsDeps): Promise<number> {
-  return runOnFleet(deps, () => {
-    switch (line.action) {
-      case "list":
-        return list(line, deps);
-      case "show":
-        return show(line, deps);
-      case "export":
-        return exportModel(line, deps);
-      case "import":
-        return importModel(line, deps);
-      case "retrain":
-        return order({ ...noImport, kind: "RETRAIN", modelKey: line.argument }, line, deps);
-      case "rollback":
-        return order({ ...noImport, kind: "ROLL_BACK", modelKey: line.argument }, line, deps);
-    }
-  });
+export function runModels(line: ModelsLine, deps: FleetDeps): Promise<number> {
+  return runOnFleet(actions, line, deps);
 }
 
-async function list({ values }: ModelsLine, { log, topics, io, signal }: ModelsDeps): Promise<number> {
+async function list({ values }: ModelsLine, { log, topics, io, signal }: FleetDeps): Promise<number> {
   const { entryByKey } = await readModels(log, topics, null, signal);
   const { phase, limit, json } = values;
   for (const line of listLines(entryByKey.values(), phase, limit ?? Number.POSITIVE_INFINITY, json))
@@ -112,7 +102,7 @@ async function list({ values }: ModelsLine, { log, topics, io, signal }: ModelsD
   return exitCodes.ok;
 }
 
-async function show({ argument, values }: ModelsLine, deps: ModelsDeps): Promise<number> {
+async function show({ argument, values }: ModelsLine, deps: FleetDeps): Promise<number> {
   const { log, topics, io, signal } = deps;
   const models = await readModels(log, topics, argument, signal);
   const entry = find(models, argument);
@@ -129,7 +119,7 @@ function find({ entryByKey }: FleetModels, modelKey: string): ModelEntry {
   throw new UserError(`no series or cohort ${modelKey} is known: ${hint}`);
 }
 
-async function exportModel({ argument, values }: ModelsLine, deps: ModelsDeps): Promise<number> {
+async function exportModel({ argument, values }: ModelsLine, deps: FleetDeps): Promise<number> {
   const { log, topics, io, signal } = deps;
   const file = values.out ?? "";
   const models = await readModels(log, topics, argument, signal);
@@ -153,7 +143,7 @@ function onFile<T>(file: string, what: string, use: () => T): T {
   }
 }
 
-async function importModel(line: ModelsLine, deps: ModelsDeps): Promise<number> {
+async function importModel(line: ModelsLine, deps: FleetDeps): Promise<number> {
   const { argument: file, values } = line;
   const bytes = onFile(file, "read", () => readFileSync(file));
   const imported = readExportedModel(bytes, { modelKey: values.key, where: file }, storedFamilies);
@@ -170,7 +160,7 @@ interface WantedOrder {
 
 const noImport = { imported: null, skipsGate: false } as const;
 
-async function order(wanted: WantedOrder, { values }: ModelsLine, deps: ModelsDeps): Promise<number> {
+async function order(wanted: WantedOrder, { values }: ModelsLine, deps: FleetDeps): Promise<number> {
   const { kind, modelKey, imported, skipsGate } = wanted;
   const { log, topics, io, clock, signal } = deps;
   const { partition, order: earlier } = find(await readModels(log, topics, null, signal), modelKey);

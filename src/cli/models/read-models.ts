@@ -4,19 +4,16 @@
 import type { LiveScores } from "../../domain.ts";
 import { avroCodec } from "../../log/codec/avro.ts";
 import { readModelKey } from "../../log/codec/model-keys.ts";
-import type { LiveStateRecord, ModelOrderRecord, ModelRecord } from "../../log/codec/schemas.generated.ts";
+import { type ModelFacts, modelRecordCodec } from "../../log/codec/model-record.ts";
+import type { LiveStateRecord, ModelOrderRecord } from "../../log/codec/schemas.generated.ts";
 import type { Log, StoredBatch } from "../../log/log.ts";
 import { cohortName, decidingPartition, isCohortKey } from "../../models/cohort.ts";
 import { ForecastnetError } from "../../runtime/errors.ts";
 import { readState, storedScores } from "../../score/score-records.ts";
 
-const recordCodec = avroCodec("ModelRecord");
 const orderCodec = avroCodec("ModelOrder");
 
-/** A model record without its bytes. */
-export type ModelDescription = Omit<ModelRecord, "weights" | "previous">;
-
-interface ModelFacts extends ModelDescription {
+interface ModelWithSize extends ModelFacts {
   readonly weightBytes: number;
 }
 
@@ -37,7 +34,7 @@ export interface ModelEntry {
   readonly modelKey: string;
   /** The partition in which the owner receives orders. */
   readonly partition: number;
-  readonly model: ModelFacts | null;
+  readonly model: ModelWithSize | null;
   readonly live: LiveFacts | null;
   /** The pending order; null when there is none. */
   readonly order: Pick<ModelOrderRecord, "id" | "kind" | "askedAt"> | null;
@@ -91,7 +88,7 @@ function joinEntry(modelKey: string, models: ModelsReader, states: LiveReader): 
 
 /** What one partition of the models topic holds under one key. A string says why the model cannot be read. */
 interface StoredModel {
-  model: ModelFacts | string | null;
+  model: ModelWithSize | string | null;
   order: ModelEntry["order"];
 }
 
@@ -166,8 +163,8 @@ class LiveReader {
   }
 }
 
-function modelIn(value: Buffer, modelKey: string): ModelFacts | string {
-  const { weights, previous: _, ...facts } = recordCodec.decode(value);
+function modelIn(value: Buffer, modelKey: string): ModelWithSize | string {
+  const { weights, previous: _, ...facts } = modelRecordCodec.decode(value);
   if (facts.modelKey !== modelKey) return `the record holds the model of ${facts.modelKey}`;
   return { ...facts, weightBytes: weights.length };
 }

@@ -1,30 +1,24 @@
 // Reads the series of a fleet from the state topic and the models topic, once. Keeps counts, not values. A series that
 // producers have moved to another partition is listed once for each partition that still holds it.
 
-import type { SeriesSettings, Tier } from "../../domain.ts";
+import type { SeriesFacts, SeriesSettings, Tier } from "../../domain.ts";
 import { avroCodec } from "../../log/codec/avro.ts";
 import { readModelKey } from "../../log/codec/model-keys.ts";
 import type { StateBlockRecord } from "../../log/codec/schemas.generated.ts";
-import type { Log, StoredBatch } from "../../log/log.ts";
+import type { StoredBatch } from "../../log/log.ts";
 import { cohortKey } from "../../models/cohort.ts";
 import { parseInterval } from "../../models/interval.ts";
 import { ForecastnetError } from "../../runtime/errors.ts";
 import { BLOCK_SLOTS } from "../../window/grid.ts";
 import { isBlockKey } from "../../window/state-blocks.ts";
 import { type LiveFacts, readLiveFacts } from "../models/read-models.ts";
+import type { FleetDeps } from "../on-cluster.ts";
 
 const blockCodec = avroCodec("StateBlock");
 
-export interface SeriesEntry {
+export interface SeriesEntry extends Pick<SeriesFacts, "interval" | "channels" | "points" | "lastTimeMs"> {
   readonly seriesId: string;
   readonly partition: number;
-  /** Null while an automatic interval is not known yet. */
-  readonly interval: string | null;
-  readonly channels: number;
-  /** Stored observations. */
-  readonly points: number;
-  /** Event time of the newest observation. */
-  readonly lastTimeMs: number | null;
   /** When the state was last stored. */
   readonly storedMs: number;
   readonly tier: Tier;
@@ -33,14 +27,11 @@ export interface SeriesEntry {
   readonly problem: string | null;
 }
 
-export interface ReadSeriesDeps {
-  readonly log: Log;
-  readonly topics: { readonly models: string; readonly state: string };
+interface ReadSeriesDeps extends Pick<FleetDeps, "log" | "topics" | "signal"> {
   readonly settingsOf: (seriesId: string) => SeriesSettings;
-  readonly signal: AbortSignal;
 }
 
-export interface FleetSeries {
+interface FleetSeries {
   /** Sorted by id, at most as many as asked for. */
   readonly entries: readonly SeriesEntry[];
   /** How many series match, including those left out. */

@@ -2,7 +2,7 @@
 
 import { randomUUID } from "node:crypto";
 import type { SeriesSettings } from "../../domain.ts";
-import { type Clock, systemClock } from "../../runtime/clock.ts";
+import { systemClock } from "../../runtime/clock.ts";
 import { integer, number, text } from "../../runtime/config/formats.ts";
 import { seriesRules } from "../../runtime/config/series-rules.ts";
 import { compileGlob } from "../../runtime/glob.ts";
@@ -15,7 +15,7 @@ import {
   runCommand,
   toggle,
 } from "../command.ts";
-import { type FleetDeps, onCluster, runOnFleet, UserError } from "../on-cluster.ts";
+import { type FleetActions, type FleetDeps, onCluster, runOnFleet, UserError } from "../on-cluster.ts";
 import { bearingOf, sendAndFollow, sendOrders } from "../orders.ts";
 import {
   type Column,
@@ -63,23 +63,15 @@ export function runSeriesCommand(argv: readonly string[], io: CommandIo): Promis
   );
 }
 
-export interface SeriesDeps extends FleetDeps {
+interface SeriesDeps extends FleetDeps {
   readonly settingsOf: (seriesId: string) => SeriesSettings;
-  readonly clock: Clock;
 }
+
+const actions: FleetActions<SeriesLine, SeriesDeps> = { list, show, forget };
 
 /** Returns the exit code. */
 export function runSeries(line: SeriesLine, deps: SeriesDeps): Promise<number> {
-  return runOnFleet(deps, () => {
-    switch (line.action) {
-      case "list":
-        return list(line, deps);
-      case "show":
-        return show(line, deps);
-      case "forget":
-        return forget(line, deps);
-    }
-  });
+  return runOnFleet(actions, line, deps);
 }
 
 const columns: readonly Column<SeriesEntry>[] = [

@@ -34,7 +34,7 @@ export interface Sensor {
   readonly kind: SensorKind;
 }
 
-export interface FleetOptions {
+interface FleetOptions {
   readonly count: number;
   readonly stepMs: number;
   /** Time of the first step; a multiple of the step. */

@@ -18,7 +18,7 @@ const portionRecords = 4_000;
 const summaryEveryMs = 60_000;
 const wornSensor = 0;
 
-export interface SendingDeps {
+interface SendingDeps {
   readonly log: Pick<Log, "append">;
   readonly fleet: Fleet;
   readonly clock: Clock;

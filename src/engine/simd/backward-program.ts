@@ -12,7 +12,7 @@ import {
   type PoolLayer,
 } from "../../models/forecastnet/layers.ts";
 import type { Placed } from "../../models/forecastnet/plan.ts";
-import type { Activations, CellTrace, ForwardCompiler } from "./forward-program.ts";
+import type { Activations, CompiledCell, ForwardCompiler } from "./forward-program.ts";
 import * as ops from "./op-codes.ts";
 import {
   convFields,
@@ -25,7 +25,7 @@ import {
   ROW,
 } from "./program.ts";
 
-export function writeBackward(forward: ForwardCompiler, traces: readonly CellTrace[]): void {
+export function writeBackward(forward: ForwardCompiler, traces: readonly CompiledCell[]): void {
   new BackwardCompiler(forward).compile(traces);
 }
 
@@ -52,7 +52,7 @@ class BackwardCompiler {
     this.#slopes = [0, 1].map(() => lasting.reserve(this.#slopeBlock * maxBlocks));
   }
 
-  compile(traces: readonly CellTrace[]): void {
+  compile(traces: readonly CompiledCell[]): void {
     for (let h = traces.length - 1; h >= 0; h--) {
       const { cell } = traces[h];
       this.#inner.reuse();
@@ -85,7 +85,7 @@ class BackwardCompiler {
   }
 
   /** dw and db of the heads, and their part of dh, the first part in the last cell. */
-  #heads({ cell, values, byMean, bySum }: CellTrace, dh: number, isLast: boolean): void {
+  #heads({ cell, values, byMean, bySum }: CompiledCell, dh: number, isLast: boolean): void {
     const { mean, deviation, outputs } = cell;
     const h = values[values.length - 1];
     this.#headWeights(mean, byMean, [h, ...(mean.inputs > outputs ? [values[0]] : [])]);
@@ -119,7 +119,7 @@ class BackwardCompiler {
   }
 
   /** The part of dh of the previous cell that comes through the linear shortcut of this cell's mean. */
-  #shortcut({ cell, byMean }: CellTrace, dh: Activations): void {
+  #shortcut({ cell, byMean }: CompiledCell, dh: Activations): void {
     const { mean, outputs } = cell;
     if (mean.inputs === outputs) return;
     this.#writer.emit(ops.opInputGradient, {
@@ -137,7 +137,7 @@ class BackwardCompiler {
   }
 
   /** dw, db and, if `to` is given, dx. */
-  #layer(trace: CellTrace, i: number, dy: Activations, to: Wanted | null): void {
+  #layer(trace: CompiledCell, i: number, dy: Activations, to: Wanted | null): void {
     const layer = trace.cell.layers[i];
     if (layer.kind === "pool") {
       if (to !== null) this.#pool(layer, dy, to);

@@ -19,7 +19,7 @@ export interface Activations {
 }
 
 /** What the backward pass needs of a cell: its input is `values[0]`, its output the last. */
-export interface CellTrace {
+export interface CompiledCell {
   readonly cell: CellPlan;
   readonly values: readonly Activations[];
   /** Derivatives of the loss, [target][lane]. */
@@ -82,8 +82,8 @@ export class ForwardCompiler {
   }
 
   /** Writes the pass and returns the traces for the backward pass. */
-  compile(): CellTrace[] {
-    const traces: CellTrace[] = [];
+  compile(): CompiledCell[] {
+    const traces: CompiledCell[] = [];
     for (const h of this.plan.cells.keys()) {
       if (!this.#pass.gradient) this.#inner.reuse();
       traces.push(this.#cell(h, traces[h - 1]));
@@ -103,7 +103,7 @@ export class ForwardCompiler {
   }
 
   /** Copies the previous cell's output and the previous forecast behind the window, except for the first cell. */
-  fillInput(h: number, before: CellTrace | undefined): Activations {
+  fillInput(h: number, before: CompiledCell | undefined): Activations {
     const { inputs, layers } = this.plan.cells[h];
     const input = {
       channels: 1,
@@ -156,7 +156,7 @@ export class ForwardCompiler {
     return h * this.plan.targets * this.laneBytes;
   }
 
-  #cell(h: number, before: CellTrace | undefined): CellTrace {
+  #cell(h: number, before: CompiledCell | undefined): CompiledCell {
     const cell = this.plan.cells[h];
     const values = [this.fillInput(h, before)];
     for (const [i, layer] of cell.layers.entries()) {

@@ -5,9 +5,9 @@
 import { biasCountOf, weightCountOf } from "../../models/forecastnet/layers.ts";
 import type { CellPlan, NetPlan, Placed } from "../../models/forecastnet/plan.ts";
 
-type Numbers = Float32Array | Float64Array;
+type Weights = Float32Array | Float64Array;
 
-export function packWeights(plan: NetPlan, weights: Numbers, packed: Numbers): void {
+export function packWeights(plan: NetPlan, weights: Weights, packed: Weights): void {
   packed.set(weights);
   eachGroup(plan, (start, columns) => {
     for (let column = 0, to = start; column < columns; column++) {
@@ -16,7 +16,7 @@ export function packWeights(plan: NetPlan, weights: Numbers, packed: Numbers): v
   });
 }
 
-export function unpackWeights(plan: NetPlan, packed: Numbers, weights: Numbers): void {
+export function unpackWeights(plan: NetPlan, packed: Weights, weights: Weights): void {
   weights.set(packed);
   eachGroup(plan, (start, columns) => {
     for (let column = 0, from = start; column < columns; column++) {

@@ -19,13 +19,13 @@ import {
 import { keepingResult, type Tensor, type Tensor3D, type Tensor4D } from "./tensors.ts";
 
 /** What the next cell gets as the output of this step, [n, T, lanes]. */
-export type Feed = (step: number, mean: Tensor3D, deviation: Tensor3D | null) => Tensor3D;
+export type TensorFeed = (step: number, mean: Tensor3D, deviation: Tensor3D | null) => Tensor3D;
 
 interface NetInput {
   /** [n, windowSize, lanes], or one lane if all lanes have the same window. */
   readonly window: Tensor3D;
   readonly lanes: number;
-  readonly feed: Feed;
+  readonly feed: TensorFeed;
 }
 
 /** [n, τ, T, lanes] */

@@ -4,7 +4,6 @@
 import type { Criterion } from "../../models/forecastnet/engine.ts";
 import { ForecastnetError } from "../../runtime/errors.ts";
 import type { AdamOptions, SessionTask, TrainingSession } from "../executor.ts";
-import { checkRows, checkTrainingSet, checkWeights } from "./check-sizes.ts";
 import { type RowPick, shareOf } from "./row-loss.ts";
 import { netsPerTraining, rowsPerValidation } from "./stack-size.ts";
 import { type StackSetup, TrainingStack } from "./training-stack.ts";
@@ -28,12 +27,6 @@ export class StackedSession implements TrainingSession {
   #isClosed = false;
 
   constructor(setup: SessionSetup, tasks: readonly SessionTask[]) {
-    const { plan } = setup.layout;
-    for (const [net, { weights, training, validation }] of tasks.entries()) {
-      checkWeights(plan, weights, `net ${net}`);
-      checkTrainingSet(plan, training, `the training set of net ${net}`);
-      checkTrainingSet(plan, validation, `the validation set of net ${net}`);
-    }
     this.#setup = setup;
     this.#tasks = tasks;
     this.#steps = tasks.map(() => 0);
@@ -43,11 +36,7 @@ export class StackedSession implements TrainingSession {
   step(rows: readonly (Int32Array | null)[], adam: readonly AdamOptions[]): Float64Array {
     this.#refuseIfClosed();
     const isActive = (net: number) => (rows[net]?.length ?? 0) > 0;
-    for (const [net, picked] of rows.entries()) {
-      if (picked === null) continue;
-      checkRows(picked, this.#tasks[net].training.count, `net ${net}`);
-      this.#maxRows = Math.max(this.#maxRows, picked.length);
-    }
+    for (const picked of rows) this.#maxRows = Math.max(this.#maxRows, picked?.length ?? 0);
     const losses = new Float64Array(this.#tasks.length).fill(Number.NaN);
     for (const stack of this.#gather(isActive)) {
       for (const net of stack.nets) this.#steps[net] += 1;
@@ -155,7 +144,6 @@ export class StackedSession implements TrainingSession {
 
   reset(net: number, weights: Float32Array): void {
     this.#refuseIfClosed();
-    checkWeights(this.#setup.layout.plan, weights, `net ${net}`);
     this.#waiting.set(net, weights.slice());
     this.#steps[net] = 0;
   }

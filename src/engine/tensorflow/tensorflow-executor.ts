@@ -3,9 +3,8 @@
 
 import type { TrainingSet } from "../../models/forecastnet/framing.ts";
 import type { Derivatives, NetExecutor, PathOutputs, SampleTask } from "../executor.ts";
-import { checkSampleTask, checkTrainingSet, checkWeights } from "./check-sizes.ts";
 import type { LoadedTensorFlow, TensorFlow } from "./native-binding.ts";
-import { type Feed, runNets } from "./net-ops.ts";
+import { runNets, type TensorFeed } from "./net-ops.ts";
 import { fromPanel, LayoutCache, type PanelLayout, toPanel } from "./panel-layout.ts";
 import { lossOfNets, shareOf, toRowBatch } from "./row-loss.ts";
 import { netsPerForecast, type StackLimits, stackLimits } from "./stack-size.ts";
@@ -36,7 +35,6 @@ export function createTensorFlowExecutor(
   const sessions = new Set<StackedSession>();
   return {
     sample(tasks) {
-      for (const [i, task] of tasks.entries()) checkSampleTask(task, `task ${i}`);
       return sampleStacked({ tf, layouts, residents, limit: limits.forecast }, tasks);
     },
     train(plan, tasks) {
@@ -48,8 +46,6 @@ export function createTensorFlowExecutor(
       return session;
     },
     differentiate({ plan, weights }, rows) {
-      checkWeights(plan, weights, "the net");
-      checkTrainingSet(plan, rows, "the rows");
       return differentiateNet({ tf, layout: layouts.of(plan), loss: plan.spec.loss }, weights, rows);
     },
     resident: () => ({ models: residents.count, bytes: residents.bytes }),
@@ -160,7 +156,12 @@ function padTasks(tasks: readonly SampleTask[], paths: number): readonly SampleT
 }
 
 /** Gaussian: path p of a step feeds μ + σ·z; linear outputs feed themselves. */
-function feedPaths(tf: TensorFlow, { plan }: PanelLayout, tasks: readonly SampleTask[], paths: number): Feed {
+function feedPaths(
+  tf: TensorFlow,
+  { plan }: PanelLayout,
+  tasks: readonly SampleTask[],
+  paths: number,
+): TensorFeed {
   const tables = tasks.flatMap(({ noise }) => (noise === null ? [] : [noise.values]));
   if (tables.length === 0) return (_step, mean) => mean;
   // Nets usually share one table, which is then sent to the device once.

@@ -2,17 +2,11 @@
 // each, and models in shared memory. The cost of a message depends on its number of objects far more than on its
 // bytes. Weights are shared and never copied: a thread gets a model once and then knows it by a number.
 
-import type {
-  Distribution,
-  FitProgress,
-  FitResult,
-  FitTask,
-  ForecastAnswer,
-  ForecastOptions,
-  ForecastTask,
-} from "../../models/forecastnet/engine.ts";
+import type { ForecastOptions } from "../../models/family.ts";
+import type { EngineAnswer, EngineForecast, EngineTask } from "../../models/forecastnet/engine.ts";
 import { type ForecastNetModel, inputLengthOf } from "../../models/forecastnet/model.ts";
-import { type ErrorCode, ForecastnetError } from "../../runtime/errors.ts";
+import { ForecastnetError } from "../../runtime/errors.ts";
+import { type Failure, fromFailure, toFailure } from "./job-thread.ts";
 
 /** The executor of a thread. */
 export type ExecutorSetup =
@@ -26,54 +20,28 @@ export interface DeviceMemory {
   readonly bytes: number;
 }
 
-/** Jobs are numbered. Each is answered once, by "done" or "failed". */
 export type ToThread =
-  | JobMessage
+  | {
+      readonly kind: "forecast";
+      readonly job: number;
+      readonly tasks: PackedTasks;
+      readonly options: ForecastOptions;
+    }
   | { readonly kind: "model"; readonly id: number; readonly model: ForecastNetModel }
   | { readonly kind: "forget"; readonly id: number }
-  | { readonly kind: "cancel"; readonly job: number }
   | { readonly kind: "close" };
 
-export type JobMessage = {
-  readonly [K in JobKind]: { readonly kind: K; readonly job: number } & Jobs[K];
-}[JobKind];
-
-export type JobKind = keyof Jobs;
-
-export interface Jobs {
-  readonly forecast: { readonly tasks: PackedTasks; readonly options: ForecastOptions };
-  readonly fit: { readonly tasks: readonly FitTask[] };
+/** The hardware that the executor of a thread found. */
+export interface ThreadFacts {
+  readonly device: string;
+  readonly detail: string;
 }
 
-export interface JobResults {
-  readonly forecast: PackedAnswers;
-  readonly fit: readonly FitResult[];
-}
-
-export type FromThread =
-  | { readonly kind: "ready"; readonly device: string; readonly detail: string }
-  | { readonly kind: "progress"; readonly job: number; readonly progress: FitProgress }
-  | {
-      readonly kind: "done";
-      readonly job: number;
-      readonly result: JobResults[JobKind];
-      /** Null for an executor without a device of its own. */
-      readonly resident: DeviceMemory | null;
-    }
-  | { readonly kind: "failed"; readonly job: number; readonly failure: Failure };
-
-/** A ForecastnetError in a message. */
-interface Failure {
-  readonly code: ErrorCode;
-  readonly message: string;
-}
-
-export function toFailure(error: ForecastnetError): Failure {
-  return { code: error.code, message: error.message };
-}
-
-export function fromFailure({ code, message }: Failure): ForecastnetError {
-  return new ForecastnetError(code, message);
+/** The answers to one job. */
+export interface ThreadAnswers {
+  readonly packed: PackedAnswers;
+  /** Null for an executor without a device of its own. */
+  readonly resident: DeviceMemory | null;
 }
 
 export interface PackedTasks {
@@ -85,7 +53,7 @@ export interface PackedTasks {
 }
 
 export function packTasks(
-  tasks: readonly ForecastTask[],
+  tasks: readonly EngineTask[],
   idOf: (model: ForecastNetModel) => number,
 ): PackedTasks {
   const modelIds = new Int32Array(tasks.length);
@@ -109,8 +77,8 @@ export function packTasks(
 export function unpackTasks(
   { modelIds, lengths, windows }: PackedTasks,
   modelOf: (id: number) => ForecastNetModel,
-): ForecastTask[] {
-  const tasks = new Array<ForecastTask>(modelIds.length);
+): EngineTask[] {
+  const tasks = new Array<EngineTask>(modelIds.length);
   let end = 0;
   for (let i = 0; i < modelIds.length; i++) {
     tasks[i] = { model: modelOf(modelIds[i]), window: windows.subarray(end, end + lengths[i]) };
@@ -125,7 +93,7 @@ interface PackedAnswers {
   readonly failures: readonly { readonly task: number; readonly failure: Failure }[];
 }
 
-export function packAnswers(answers: readonly ForecastAnswer[]): PackedAnswers {
+export function packAnswers(answers: readonly EngineAnswer[]): PackedAnswers {
   const failures: PackedAnswers["failures"][number][] = [];
   const parts: Float64Array[] = [];
   answers.forEach((answer, task) => {
@@ -144,16 +112,16 @@ export function packAnswers(answers: readonly ForecastAnswer[]): PackedAnswers {
 /** The arrays of the distributions are views of the received array. */
 export function unpackAnswers(
   { values, failures }: PackedAnswers,
-  tasks: readonly ForecastTask[],
+  tasks: readonly EngineTask[],
   { levels }: ForecastOptions,
-): ForecastAnswer[] {
+): EngineAnswer[] {
   const failureByTask = new Map(failures.map(({ task, failure }) => [task, failure]));
   let end = 0;
   const take = (length: number): Float64Array => {
     end += length;
     return values.subarray(end - length, end);
   };
-  return tasks.map(({ model }, i): Distribution | ForecastnetError => {
+  return tasks.map(({ model }, i): EngineForecast | ForecastnetError => {
     const failure = failureByTask.get(i);
     if (failure !== undefined) return fromFailure(failure);
     const { horizon, targets } = model.members[0].spec;
@@ -177,7 +145,7 @@ export class ResidentModels {
   readonly #residentByModel = new WeakMap<ForecastNetModel, Resident>();
   readonly #bytesById = new Map<number, number>();
   readonly #onForget: (id: number) => void;
-  /** Forgets models that the caller dropped without releasing them, as trainings do with candidates. */
+  /** Forgets models that the caller dropped without releasing them. */
   readonly #dropped = new FinalizationRegistry<number>((id) => this.#forget(id));
   #lastId = 0;
   #bytes = 0;
@@ -239,7 +207,7 @@ function toShared({ family, key, version, scaler, members, spread }: ForecastNet
 }
 
 /** The same array if it is in shared memory already, otherwise a copy that is. */
-export function sharedFloats(values: Float32Array): Float32Array {
+function sharedFloats(values: Float32Array): Float32Array {
   if (values.buffer instanceof SharedArrayBuffer) return values;
   const shared = new Float32Array(new SharedArrayBuffer(values.byteLength));
   shared.set(values);

@@ -5,7 +5,7 @@ import { parentPort, workerData } from "node:worker_threads";
 import { forecastModels } from "../forecast-model.ts";
 import { createExecutor } from "./create-executor.ts";
 import type { ExecutorSetup, ToThread } from "./protocol.ts";
-import { createTraining, ThreadWork } from "./thread-work.ts";
+import { ThreadWork } from "./thread-work.ts";
 
 const port = parentPort;
 if (port === null) throw new Error("this file is the entry of a thread, not of a process");
@@ -13,17 +13,15 @@ const hosted = await createExecutor(workerData as ExecutorSetup);
 const { executor, device, detail } = hosted;
 const work = new ThreadWork({
   forecast: (tasks, options) => forecastModels(executor, tasks, options, hosted.summarise),
-  train: (tasks) => createTraining(executor, tasks),
   release: ({ members }) => {
     for (const { weights } of members) hosted.release?.(weights);
   },
   resident: () => hosted.resident?.() ?? null,
   post: (message, transfer) => port.postMessage(message, transfer),
-  afterMessages: (act) => void setImmediate(act),
   end: () => {
     executor.close();
     port.close();
   },
 });
 port.on("message", (message: ToThread) => work.handle(message));
-port.postMessage({ kind: "ready", device, detail });
+port.postMessage({ kind: "ready", facts: { device, detail } });

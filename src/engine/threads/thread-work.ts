@@ -1,57 +1,34 @@
-// The work of one thread. Forecasts run when they arrive. Trainings wait in a queue; the first advances by one step
-// whenever the thread has read all its messages, so that a forecast waits for one step at most.
+// The work of one engine thread: keeps the models that it was sent, and forecasts in the order of the messages.
 
-import type {
-  FitProgress,
-  FitResult,
-  FitTask,
-  ForecastAnswer,
-  ForecastOptions,
-  ForecastTask,
-} from "../../models/forecastnet/engine.ts";
+import type { ForecastOptions } from "../../models/family.ts";
+import type { EngineAnswer, EngineTask } from "../../models/forecastnet/engine.ts";
 import type { ForecastNetModel } from "../../models/forecastnet/model.ts";
 import { ForecastnetError } from "../../runtime/errors.ts";
-import type { NetExecutor } from "../executor.ts";
-import { fitNets } from "../fit.ts";
+import { type FromThread, toFailure } from "./job-thread.ts";
 import {
   type DeviceMemory,
-  type FromThread,
-  type JobKind,
-  type JobResults,
-  type PackedTasks,
   packAnswers,
-  sharedFloats,
+  type ThreadAnswers,
+  type ThreadFacts,
   type ToThread,
-  toFailure,
   unpackTasks,
 } from "./protocol.ts";
 
 /** What a thread works with; its entry provides it. */
 interface ThreadDependencies {
-  forecast(tasks: readonly ForecastTask[], options: ForecastOptions): readonly ForecastAnswer[];
-  train(tasks: readonly FitTask[]): Training;
+  forecast(tasks: readonly EngineTask[], options: ForecastOptions): readonly EngineAnswer[];
   /** Frees what the executor holds for a model that will not be requested again. */
   release(model: ForecastNetModel): void;
   /** What the executor keeps on its device; null if it has none of its own. */
   resident(): DeviceMemory | null;
-  post(message: FromThread, transfer: readonly ArrayBuffer[]): void;
-  /** Calls back after the messages that have arrived are handled. */
-  afterMessages(act: () => void): void;
+  post(message: FromThread<ThreadAnswers, ThreadFacts>, transfer: readonly ArrayBuffer[]): void;
   /** Closes the executor and ends the thread. */
   end(): void;
-}
-
-interface QueuedTraining {
-  readonly job: number;
-  readonly training: Training;
 }
 
 export class ThreadWork {
   readonly #dependencies: ThreadDependencies;
   readonly #modelById = new Map<number, ForecastNetModel>();
-  /** The first is running. */
-  readonly #trainings: QueuedTraining[] = [];
-  #isClosing = false;
 
   constructor(dependencies: ThreadDependencies) {
     this.#dependencies = dependencies;
@@ -66,18 +43,10 @@ export class ThreadWork {
         this.#forget(message.id);
         return;
       case "forecast":
-        this.#forecast(message.job, message.tasks, message.options);
-        return;
-      case "fit":
-        this.#enqueue(message.job, message.tasks);
-        return;
-      case "cancel":
-        this.#trainings.find(({ job }) => job === message.job)?.training.cancel();
+        this.#forecast(message);
         return;
       case "close":
-        this.#isClosing = true;
-        for (const { training } of this.#trainings) training.cancel();
-        if (this.#trainings.length === 0) this.#dependencies.end();
+        this.#dependencies.end();
     }
   }
 
@@ -93,80 +62,22 @@ export class ThreadWork {
     return model;
   }
 
-  #enqueue(job: number, tasks: readonly FitTask[]): void {
-    this.#trainings.push({ job, training: this.#dependencies.train(tasks) });
-    if (this.#trainings.length === 1) this.#dependencies.afterMessages(() => this.#step());
-  }
-
-  #step(): void {
-    const [{ job, training }] = this.#trainings;
-    const hasMore = this.#attempt(job, () => {
-      const step = training.next();
-      if (step.done !== true) {
-        if (step.value !== null) this.#dependencies.post({ kind: "progress", job, progress: step.value }, []);
-        return true;
-      }
-      this.#postDone(job, step.value);
-      return false;
-    });
-    if (hasMore !== true) this.#trainings.shift();
-    if (this.#trainings.length > 0) this.#dependencies.afterMessages(() => this.#step());
-    else if (this.#isClosing) this.#dependencies.end();
-  }
-
-  #forecast(job: number, packed: PackedTasks, options: ForecastOptions): void {
-    this.#attempt(job, () => {
-      const tasks = unpackTasks(packed, (id) => this.#modelOf(id));
-      const result = packAnswers(this.#dependencies.forecast(tasks, options));
-      this.#postDone(job, result, [result.values.buffer as ArrayBuffer]);
-    });
-  }
-
-  #postDone(job: number, result: JobResults[JobKind], transfer: readonly ArrayBuffer[] = []): void {
-    this.#dependencies.post({ kind: "done", job, result, resident: this.#dependencies.resident() }, transfer);
-  }
-
   /** A refused job fails alone. Any other exception may have corrupted the executor, so it ends the thread. */
-  #attempt<T>(job: number, act: () => T): T | undefined {
+  #forecast({ job, tasks, options }: Extract<ToThread, { kind: "forecast" }>): void {
+    const { forecast, resident, post } = this.#dependencies;
     try {
-      return act();
+      const packed = packAnswers(
+        forecast(
+          unpackTasks(tasks, (id) => this.#modelOf(id)),
+          options,
+        ),
+      );
+      post({ kind: "done", job, result: { packed, resident: resident() } }, [
+        packed.values.buffer as ArrayBuffer,
+      ]);
     } catch (error) {
       if (!(error instanceof ForecastnetError)) throw error;
-      this.#dependencies.post({ kind: "failed", job, failure: toFailure(error) }, []);
-      return undefined;
+      post({ kind: "failed", job, failure: toFailure(error) }, []);
     }
   }
-}
-
-/** A training that advances step by step and can be cancelled between two steps. */
-interface Training {
-  /** Runs one step. Returns the progress of a net whose epoch it ended, or null; after the last step, the results. */
-  next(): IteratorResult<FitProgress | null, readonly FitResult[]>;
-  /** Makes the next call of `next` the last. */
-  cancel(): void;
-}
-
-/** Trains nets of one plan. */
-export function createTraining(executor: NetExecutor, tasks: readonly FitTask[]): Training {
-  const fitting = fitNets(executor, tasks);
-  let hasStarted = false;
-  let isCancelled = false;
-  return {
-    next: () => {
-      // A generator ignores the argument of the first `next`.
-      if (isCancelled && !hasStarted)
-        return { done: true, value: tasks.map(() => ({ outcome: "cancelled" })) };
-      hasStarted = true;
-      const step = fitting.next(isCancelled ? "cancel" : undefined);
-      return step.done === true ? { done: true, value: step.value.map(toShared) } : step;
-    },
-    cancel: () => {
-      isCancelled = true;
-    },
-  };
-}
-
-/** Puts the weights into shared memory, so that serving them needs no copy. */
-function toShared(result: FitResult): FitResult {
-  return result.outcome === "fitted" ? { ...result, weights: sharedFloats(result.weights) } : result;
 }

@@ -1,38 +1,29 @@
 // An engine whose arithmetic runs on threads. A batch is cut into chunks that wait in one queue; a thread that is
-// nearly done takes the next, so that uneven work balances out. Within a thread, forecasts run before trainings.
+// nearly done takes the next, so that uneven work balances out.
 //
 // The first thread starts with the engine and reports the hardware; the others start when there is work for them. A
 // thread that ends unexpectedly fails its pending jobs, and with them the engine, with ENGINE_FAILED.
 
 import { availableParallelism } from "node:os";
-import { Worker } from "node:worker_threads";
+import type { ForecastOptions } from "../../models/family.ts";
 import type {
   Engine,
+  EngineAnswer,
   EngineDescription,
   EngineStatus,
-  FitControl,
-  FitProgress,
-  FitResult,
-  FitTask,
-  ForecastAnswer,
-  ForecastOptions,
-  ForecastTask,
+  EngineTask,
 } from "../../models/forecastnet/engine.ts";
 import type { ForecastNetModel } from "../../models/forecastnet/model.ts";
 import { ForecastnetError } from "../../runtime/errors.ts";
-import { settlesWithin } from "../../runtime/waiting.ts";
-import { groupByPlan } from "../fit.ts";
+import { JobThread } from "./job-thread.ts";
 import {
   type DeviceMemory,
   type ExecutorSetup,
-  type FromThread,
-  fromFailure,
-  type JobKind,
-  type JobMessage,
-  type JobResults,
-  type Jobs,
+  type PackedTasks,
   packTasks,
   ResidentModels,
+  type ThreadAnswers,
+  type ThreadFacts,
   type ToThread,
   unpackAnswers,
 } from "./protocol.ts";
@@ -64,8 +55,7 @@ class ThreadedEngine implements Engine {
   readonly #models = new ResidentModels((id) => {
     for (const thread of this.#threads) thread.forget(id);
   });
-  readonly #forecasts: WorkQueue<EngineThread>;
-  readonly #fits: WorkQueue<EngineThread>;
+  readonly #queue: WorkQueue<EngineThread>;
   #description: EngineDescription;
   #failure: ForecastnetError | null = null;
 
@@ -73,10 +63,8 @@ class ThreadedEngine implements Engine {
     this.#setup = setup;
     this.#maxThreads = maxThreads;
     this.#description = { name: setup.kind, device: "unknown", threads: maxThreads, detail: "" };
-    const addWorker = () => this.#addThread();
     // Two chunks per thread, so that it need not wait for the next.
-    this.#forecasts = new WorkQueue({ perWorker: 2, addWorker });
-    this.#fits = new WorkQueue({ perWorker: 1, addWorker });
+    this.#queue = new WorkQueue({ perWorker: 2, addWorker: () => this.#addThread() });
   }
 
   get description(): EngineDescription {
@@ -100,40 +88,24 @@ class ThreadedEngine implements Engine {
       trouble: this.#failure?.message ?? null,
       residentModels: onDevice?.models ?? this.#models.count,
       residentBytes: onDevice?.bytes ?? this.#models.bytes,
-      waitingForecasts: this.#forecasts.waiting,
-      waitingFits: this.#fits.waiting,
+      waitingForecasts: this.#queue.waiting,
+      waitingFits: 0,
     };
   }
 
-  async forecast(
-    tasks: readonly ForecastTask[],
-    options: ForecastOptions,
-  ): Promise<readonly ForecastAnswer[]> {
+  async forecast(tasks: readonly EngineTask[], options: ForecastOptions): Promise<readonly EngineAnswer[]> {
     const size = this.#chunkSize(tasks.length);
     const answers = await Promise.all(
       chunksOf(tasks, size).map((chunk) =>
-        this.#forecasts.add(chunk.length, (thread) => this.#forecastOn(thread, chunk, options)),
+        this.#queue.add(chunk.length, (thread) => this.#forecastOn(thread, chunk, options)),
       ),
     );
     return answers.flat();
   }
 
-  async fit(tasks: readonly FitTask[], control: FitControl = {}): Promise<readonly FitResult[]> {
-    const results = new Array<FitResult>(tasks.length);
-    await Promise.all(
-      this.#fitGroups(tasks).map(async (group) => {
-        const chunk = group.map((index) => tasks[index]);
-        const report = (progress: FitProgress) =>
-          control.onProgress?.({ ...progress, task: group[progress.task] });
-        const ofChunk = await this.#fits.add(chunk.length, (thread) =>
-          fitOn(thread, chunk, report, control.signal),
-        );
-        ofChunk.forEach((result, i) => {
-          results[group[i]] = result;
-        });
-      }),
-    );
-    return results;
+  /** Models are trained on threads of their own, which yield to forecasts. */
+  async fit(): Promise<never> {
+    throw new ForecastnetError("ENGINE_FAILED", "this engine only forecasts");
   }
 
   release(model: ForecastNetModel): void {
@@ -141,7 +113,7 @@ class ThreadedEngine implements Engine {
   }
 
   async close(): Promise<void> {
-    this.#refuse(new ForecastnetError("ENGINE_FAILED", "the engine was closed"));
+    this.#queue.refuse(new ForecastnetError("ENGINE_FAILED", "the engine was closed"));
     await Promise.all(this.#threads.splice(0).map((thread) => thread.close()));
   }
 
@@ -150,18 +122,12 @@ class ThreadedEngine implements Engine {
     if (this.#threads.length >= this.#maxThreads) return null;
     const thread = new EngineThread(this.#setup, (failure) => {
       this.#failure ??= failure;
-      this.#refuse(failure);
+      // Rejects all waiting and later work. Other threads still answer what they have.
+      this.#queue.refuse(failure);
     });
     this.#threads.push(thread);
-    this.#forecasts.include(thread);
-    this.#fits.include(thread);
+    this.#queue.include(thread);
     return thread;
-  }
-
-  /** Rejects all waiting and later work. Other threads still answer what they have. */
-  #refuse(failure: ForecastnetError): void {
-    this.#forecasts.refuse(failure);
-    this.#fits.refuse(failure);
   }
 
   #chunkSize(tasks: number): number {
@@ -173,39 +139,16 @@ class ThreadedEngine implements Engine {
 
   async #forecastOn(
     thread: EngineThread,
-    tasks: readonly ForecastTask[],
+    tasks: readonly EngineTask[],
     options: ForecastOptions,
-  ): Promise<ForecastAnswer[]> {
+  ): Promise<EngineAnswer[]> {
     const packed = packTasks(tasks, (model) => {
       const { id, shared } = this.#models.of(model);
       thread.sendModel(id, shared);
       return id;
     });
     const { levels, paths } = options;
-    const job = { tasks: packed, options: { levels, paths } };
-    return unpackAnswers(await thread.start("forecast", job).result, tasks, options);
-  }
-
-  /** Indices of the tasks that are trained together: with TensorFlow all of one plan, in one stack. */
-  #fitGroups(tasks: readonly FitTask[]): readonly (readonly number[])[] {
-    return this.#setup.kind === "tensorflow" ? groupByPlan(tasks) : tasks.map((_, index) => [index]);
-  }
-}
-
-async function fitOn(
-  thread: EngineThread,
-  tasks: readonly FitTask[],
-  report: (progress: FitProgress) => void,
-  signal: AbortSignal | undefined,
-): Promise<readonly FitResult[]> {
-  if (signal?.aborted) return tasks.map(() => ({ outcome: "cancelled" }));
-  const { number, result } = thread.start("fit", { tasks }, report);
-  const cancel = () => thread.cancel(number);
-  signal?.addEventListener("abort", cancel, { once: true });
-  try {
-    return await result;
-  } finally {
-    signal?.removeEventListener("abort", cancel);
+    return unpackAnswers(await thread.forecast(packed, { levels, paths }), tasks, options);
   }
 }
 
@@ -215,54 +158,15 @@ function chunksOf<T>(items: readonly T[], size: number): (readonly T[])[] {
   return chunks;
 }
 
-/** Longer than any training step. A thread that has not ended by then is terminated. */
-const closingMs = 5_000;
-
-interface PendingJob {
-  readonly resolve: (result: JobResults[JobKind]) => void;
-  readonly reject: (error: ForecastnetError) => void;
-  readonly onProgress: ((progress: FitProgress) => void) | undefined;
-}
-
-/** The hardware that the executor of a thread found. */
-interface ThreadFacts {
-  readonly device: string;
-  readonly detail: string;
-}
-
-/** One thread, seen from the event loop: sends it jobs, matches answers to jobs, and notices its end. */
-class EngineThread {
-  /** Resolves once the executor exists; rejects with the reason if it cannot be created. */
-  readonly ready: Promise<ThreadFacts>;
-  readonly #worker: Worker;
-  readonly #exited: Promise<void>;
-  readonly #onUnexpectedEnd: (failure: ForecastnetError) => void;
-  readonly #pendingByJob = new Map<number, PendingJob>();
+/** An engine thread, the models that it knows, and what it keeps on its device. */
+class EngineThread extends JobThread<ToThread, ThreadAnswers, ThreadFacts> {
   readonly #knownModels = new Set<number>();
-  #settleReady: { resolve(facts: ThreadFacts): void; reject(error: ForecastnetError): void } | null = null;
-  #lastJob = 0;
-  #isClosing = false;
-  #crash: Error | null = null;
   #resident: DeviceMemory | null = null;
 
   /** Calls `onUnexpectedEnd` if the thread ends before `close`. */
   constructor(setup: ExecutorSetup, onUnexpectedEnd: (failure: ForecastnetError) => void) {
-    this.#onUnexpectedEnd = onUnexpectedEnd;
-    this.#worker = new Worker(new URL("./thread-entry.js", import.meta.url), { workerData: setup });
-    this.ready = new Promise((resolve, reject) => {
-      this.#settleReady = { resolve, reject };
-    });
-    this.ready.catch(() => undefined); // `onUnexpectedEnd` gets the failure, too.
-    this.#worker.on("message", (message: FromThread) => this.#receive(message));
-    this.#worker.on("error", (error: Error) => {
-      this.#crash = error;
-    });
-    this.#exited = new Promise((resolve) => {
-      this.#worker.on("exit", (code) => {
-        this.#end(code);
-        resolve();
-      });
-    });
+    const entry = new URL("./thread-entry.js", import.meta.url);
+    super({ setup, entry, name: "an engine thread", onUnexpectedEnd });
   }
 
   /** What its executor kept on its device after the last job; null if it has none of its own. */
@@ -274,79 +178,20 @@ class EngineThread {
   sendModel(id: number, model: ForecastNetModel): void {
     if (this.#knownModels.has(id)) return;
     this.#knownModels.add(id);
-    this.#post({ kind: "model", id, model });
+    this.post({ kind: "model", id, model });
   }
 
   forget(id: number): void {
-    if (this.#knownModels.delete(id)) this.#post({ kind: "forget", id });
+    if (this.#knownModels.delete(id)) this.post({ kind: "forget", id });
   }
 
-  /** Starts a job; `number` identifies it for `cancel`. */
-  start<K extends JobKind>(
-    kind: K,
-    job: Jobs[K],
-    onProgress?: (progress: FitProgress) => void,
-  ): { readonly number: number; readonly result: Promise<JobResults[K]> } {
-    const number = ++this.#lastJob;
-    const result = new Promise<JobResults[JobKind]>((resolve, reject) => {
-      this.#pendingByJob.set(number, { resolve, reject, onProgress });
-    });
-    // An idle thread does not keep the process alive; one with a pending job does.
-    this.#worker.ref();
-    const message = { kind, job: number, ...job } as JobMessage;
-    this.#post(message, message.kind === "forecast" ? [message.tasks.windows.buffer as ArrayBuffer] : []);
-    return { number, result: result as Promise<JobResults[K]> };
-  }
-
-  cancel(job: number): void {
-    if (this.#pendingByJob.has(job)) this.#post({ kind: "cancel", job });
-  }
-
-  /** Lets pending forecasts finish, cancels trainings, and waits until the thread has ended. */
-  async close(): Promise<void> {
-    this.#isClosing = true;
-    this.#post({ kind: "close" });
-    if (!(await settlesWithin(this.#exited, closingMs))) await this.#worker.terminate();
-  }
-
-  #post(message: ToThread, transfer: readonly ArrayBuffer[] = []): void {
-    this.#worker.postMessage(message, transfer);
-  }
-
-  #receive(message: FromThread): void {
-    switch (message.kind) {
-      case "ready":
-        this.#settleReady?.resolve({ device: message.device, detail: message.detail });
-        if (this.#pendingByJob.size === 0) this.#worker.unref();
-        return;
-      case "progress":
-        this.#pendingByJob.get(message.job)?.onProgress?.(message.progress);
-        return;
-      case "done":
-        this.#resident = message.resident;
-        this.#take(message.job)?.resolve(message.result);
-        return;
-      case "failed":
-        this.#take(message.job)?.reject(fromFailure(message.failure));
-        return;
-    }
-  }
-
-  #take(job: number): PendingJob | undefined {
-    const pending = this.#pendingByJob.get(job);
-    this.#pendingByJob.delete(job);
-    if (this.#pendingByJob.size === 0) this.#worker.unref();
-    return pending;
-  }
-
-  #end(code: number): void {
-    const why = this.#crash?.message ?? `exit code ${code}`;
-    const failure = new ForecastnetError("ENGINE_FAILED", `an engine thread ended: ${why}`, {
-      cause: this.#crash,
-    });
-    this.#settleReady?.reject(failure);
-    for (const { reject } of this.#pendingByJob.values()) reject(failure);
-    this.#pendingByJob.clear();
-    if (!this.#isClosing) this.#onUnexpectedEnd(failure);
+  async forecast(tasks: PackedTasks, options: ForecastOptions): Promise<ThreadAnswers["packed"]> {
+    const transfer = [tasks.windows.buffer as ArrayBuffer];
+    const { packed, resident } = await this.start(
+      (job) => ({ kind: "forecast", job, tasks, options }),
+      transfer,
+    );
+    this.#resident = resident;
+    return packed;
   }
 }

@@ -9,7 +9,7 @@ import { isUtf8 } from "node:buffer";
 import { type AvroDefinition, type AvroSchema, fullName, namespaceOf } from "./avro-schema.ts";
 
 /** Reads the record at `start` and returns the values at the requested paths; undefined for a path without a value. */
-export type FieldReader = (buffer: Buffer, start: number) => readonly unknown[];
+type FieldReader = (buffer: Buffer, start: number) => readonly unknown[];
 
 type Step = (cursor: AvroCursor, out: unknown[]) => void;
 

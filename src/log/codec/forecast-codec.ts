@@ -8,11 +8,11 @@ import { confluentHeaderBytes, requireRegistry, type SchemaRegistry } from "./re
 import { type ForecastRecord, schemaVersions, type TierSymbol } from "./schemas.generated.ts";
 import { writeForecast } from "./writers.generated.ts";
 
-export type ForecastFormat = "avro" | "confluent" | "json";
+type ForecastFormat = "avro" | "confluent" | "json";
 
-export type ForecastEncoder = (forecast: Forecast) => Buffer;
+type ForecastEncoder = (forecast: Forecast) => Buffer;
 
-export interface ForecastShape {
+interface ForecastShape {
   readonly horizon: number;
   readonly channels: number;
   /** Number of quantile levels. */

@@ -26,7 +26,7 @@ export interface ServingModel {
   readonly previous: Buffer | null;
 }
 
-export interface RecordFacts {
+interface RecordFacts {
   /** Null when the model was imported by hand. */
   readonly requestId: string | null;
   readonly trainedAtMs: number;

@@ -10,7 +10,7 @@ import type { AvroSchema } from "./avro-schema.ts";
 import { confluentHeaderBytes, requireRegistry, type SchemaRegistry } from "./registry.ts";
 import { schemaVersions } from "./schemas.generated.ts";
 
-export interface InputRecord {
+interface InputRecord {
   readonly key: Buffer | null;
   readonly value: Buffer | null;
 }
@@ -47,7 +47,7 @@ export interface ObservationFields {
   readonly timeUnit: "ms" | "s" | "us" | "iso";
 }
 
-export interface ObservationLimits {
+interface ObservationLimits {
   readonly maxRecordBytes: number;
   /** In UTF-16 code units. */
   readonly maxIdLength: number;

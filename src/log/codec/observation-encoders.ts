@@ -12,7 +12,7 @@ import {
 import { confluentHeaderBytes, requireRegistry, type SchemaRegistry } from "./registry.ts";
 import { schemaVersions } from "./schemas.generated.ts";
 
-export interface Measured {
+interface Measured {
   readonly seriesId: string;
   readonly timeMs: number;
   readonly value: number;
@@ -20,7 +20,7 @@ export interface Measured {
 
 export type EncodeObservation = (measured: Measured) => Buffer;
 
-export interface EncoderSettings {
+interface EncoderSettings {
   readonly topic: string;
   readonly format: ObservationFormat;
   readonly fields: ObservationFields;

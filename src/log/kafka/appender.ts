@@ -15,9 +15,9 @@ import {
   type ProducerSettings,
   planRounds,
 } from "./producer.ts";
-import { type EncodedBatch, initProducerId } from "./wire/protocol.ts";
+import { initProducerId, type ProduceBatch } from "./wire/protocol.ts";
 
-export interface AppenderOptions extends ProducerSettings {
+interface AppenderOptions extends ProducerSettings {
   openLink(): Link;
   readonly findTopic: FindTopic;
   /** How long an append is retried. */
@@ -64,7 +64,7 @@ export class Appender {
     topics: readonly string[],
     giveUp: AbortSignal,
   ): Promise<void> {
-    let left: readonly EncodedBatch[] | null = null;
+    let left: readonly ProduceBatch[] | null = null;
     for (let attempt = 0; ; attempt++) {
       let failure: unknown = null;
       try {

@@ -10,10 +10,10 @@ import { ForecastnetError } from "../../runtime/errors.ts";
 import { assertSuccess, BrokerError, mostSevere, NoAnswerError } from "./kafka-errors.ts";
 import {
   type CoordinatorKind,
-  type FoundPartition,
-  type FoundTopic,
   findCoordinator,
   metadata,
+  type PartitionMetadata,
+  type TopicMetadata,
 } from "./wire/cluster-requests.ts";
 import {
   type Api,
@@ -350,7 +350,7 @@ export function assertAnswered<Answer extends TopicPartition & { readonly errorC
 }
 
 /** These topics with their ids; empty if the broker is too old to assign ids. */
-export async function askTopicIds(link: Link, topics: readonly string[]): Promise<readonly FoundTopic[]> {
+export async function askTopicIds(link: Link, topics: readonly string[]): Promise<readonly TopicMetadata[]> {
   const broker = link.anyBroker();
   return (await link.supports(broker, "Metadata")) ? (await link.ask(broker, metadata(topics))).topics : [];
 }
@@ -361,7 +361,7 @@ export function partitionName({ topic, partition }: TopicPartition): string {
 
 interface KnownTopic {
   readonly id: string | null;
-  readonly partitions: Map<number, FoundPartition>;
+  readonly partitions: Map<number, PartitionMetadata>;
 }
 
 /**
@@ -372,13 +372,15 @@ interface KnownTopic {
 export class KnownLeaders {
   readonly #topicByName = new Map<string, KnownTopic>();
 
-  learn(found: readonly FoundTopic[]): void {
+  learn(found: readonly TopicMetadata[]): void {
     for (const { errorCode, topic, topicId, partitions } of found) {
       if (errorCode !== 0) continue;
       const previous = this.#topicByName.get(topic);
       // The leader epochs of a recreated topic restart.
       const known: KnownTopic =
-        previous?.id === topicId ? previous : { id: topicId, partitions: new Map<number, FoundPartition>() };
+        previous?.id === topicId
+          ? previous
+          : { id: topicId, partitions: new Map<number, PartitionMetadata>() };
       this.#topicByName.set(topic, known);
       for (const reported of partitions) {
         const before = known.partitions.get(reported.partition);

@@ -62,7 +62,7 @@ export interface FetchTarget extends TopicPartition {
   fail(error: unknown): void;
 }
 
-export interface FetcherOptions {
+interface FetcherOptions {
   openLink(): Link;
   /** How long a broker that has nothing new waits before it answers. */
   readonly waitMs: number;

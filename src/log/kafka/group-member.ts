@@ -39,7 +39,7 @@ export interface Assignment {
   readonly isContinuous: boolean;
 }
 
-export interface GroupMemberOptions {
+interface GroupMemberOptions {
   openLink(): Link;
   readonly group: string;
   readonly inputs: readonly string[];

@@ -29,7 +29,7 @@ import { Transactor } from "./transactor.ts";
 /** How long a broker without new input waits before it answers. A queue that has room again waits no longer. */
 const INPUT_WAIT_MS = 100;
 
-export interface MembershipOptions {
+interface MembershipOptions {
   readonly subscription: Subscription;
   readonly handler: PartitionHandler;
   readonly sessionTimeoutMs: number;

@@ -192,14 +192,14 @@ const QUEUED_BYTES = 16 * 1024 * 1024;
 /** How long nothing may arrive before a warning, and between two warnings. */
 const WARN_AFTER_MS = 10_000;
 
-export interface ReadParts {
+interface ReadParts {
   openLink(): Link;
   readonly maxBatchBytes: number;
   readonly logger: Logger;
 }
 
 /** The first offset to read and the offset to stop at; `to` is null for a read that does not end. */
-export interface ReadRange {
+interface ReadRange {
   readonly from: number;
   readonly to: number | null;
 }

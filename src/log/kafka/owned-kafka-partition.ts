@@ -29,13 +29,13 @@ const BATCH_BYTES = 8 * 1024 * 1024;
 /** Memory of a record, and of each header, besides its content. */
 const OBJECT_BYTES = 100;
 
-interface Fetched {
+interface QueuedRecords {
   readonly topic: string;
   readonly records: readonly StoredRecord[];
   readonly nextOffset: number;
 }
 
-export interface OwnedKafkaPartitionOptions {
+interface OwnedKafkaPartitionOptions {
   readonly partition: number;
   readonly maxBatchRecords: number;
   /** The table that holds the positions record, which is hidden from the handler. */
@@ -122,7 +122,7 @@ export class OwnedKafkaPartition implements OwnedPartition {
   readonly partition: number;
   readonly lost: AbortSignal;
   readonly #options: OwnedKafkaPartitionOptions;
-  readonly #queue: Fetched[] = [];
+  readonly #queue: QueuedRecords[] = [];
   readonly #targets: InputTopicTarget[] = [];
   /** Fires when reading ends: the partition is lost or the member drains. */
   readonly #readingEnded = new AbortController();
@@ -167,7 +167,7 @@ export class OwnedKafkaPartition implements OwnedPartition {
     this.#targets.push(new InputTopicTarget(this, this.#options, { topic, position, topicId }));
   }
 
-  queue(fetched: Fetched): void {
+  queue(fetched: QueuedRecords): void {
     this.#queue.push(fetched);
     this.#queuedRecords += fetched.records.length;
     for (const record of fetched.records) this.#queuedBytes += bytesOf(record);
@@ -248,7 +248,7 @@ export class OwnedKafkaPartition implements OwnedPartition {
     const taken: StoredRecord[] = [];
     let bytes = 0;
     let nextOffset = 0;
-    for (let head: Fetched | undefined = first; head?.topic === topic; head = this.#queue[0]) {
+    for (let head: QueuedRecords | undefined = first; head?.topic === topic; head = this.#queue[0]) {
       const count = this.#countThatFits(head.records, taken.length, bytes);
       for (let i = 0; i < count; i++) {
         const record = head.records[i] as StoredRecord;

@@ -26,7 +26,7 @@ export const positionsKey = Buffer.from("#positions");
 /** Which source to trust if record and group contradict each other; "agree" trusts neither. */
 export type PositionRule = "agree" | "state" | "group";
 
-export type PositionByTopic = ReadonlyMap<string, number>;
+type PositionByTopic = ReadonlyMap<string, number>;
 
 /** The newest positions record of a partition. */
 export interface StoredPositions {
@@ -38,7 +38,7 @@ export interface StoredPositions {
 }
 
 /** An id is null if the brokers are too old to assign ids. */
-export type TopicIdByTopic = ReadonlyMap<string, string | null>;
+type TopicIdByTopic = ReadonlyMap<string, string | null>;
 
 /** Everything that is stored about the positions of a partition. */
 export interface PositionSources {
@@ -91,13 +91,13 @@ export function recreatedTopics(
 }
 
 /** A topic whose recorded position and group offset differ. */
-export interface Contradiction {
+interface Contradiction {
   readonly topic: string;
   readonly stored: number;
   readonly group: number;
 }
 
-export interface Reconciled {
+interface Reconciled {
   /** Null if nothing was ever committed. */
   readonly positionByTopic: ReadonlyMap<string, number | null>;
   readonly contradictions: readonly Contradiction[];
@@ -186,7 +186,7 @@ export function contradictionError(
   );
 }
 
-export interface PositionQuery {
+interface PositionQuery {
   readonly group: string;
   readonly partition: number;
   readonly positionsTopic: string;

@@ -14,7 +14,7 @@ import { BrokerError, NoAnswerError } from "./kafka-errors.ts";
 import { attributeBits, BATCH_HEADER_BYTES, crc32c, headerAt, MAGIC } from "./wire/batch-layout.ts";
 import { type Compression, codecIdOf, compress } from "./wire/compression.ts";
 import {
-  type EncodedBatch,
+  type ProduceBatch,
   type Produced,
   type ProducerIdentity,
   produce,
@@ -104,7 +104,7 @@ export class Producer {
   }
 
   /** Uses the next sequence numbers of the batch's partition. */
-  encode({ topic, partition, records }: PlannedBatch): EncodedBatch {
+  encode({ topic, partition, records }: PlannedBatch): ProduceBatch {
     const { identity } = this;
     const name = partitionName({ topic, partition });
     const firstSequence = this.#sequenceByPartition.get(name) ?? 0;
@@ -123,17 +123,17 @@ export class Producer {
 
 /** The result for one batch: its first offset, or why it was not written or may not have been. */
 export type Delivery =
-  | { readonly batch: EncodedBatch; readonly baseOffset: number }
-  | { readonly batch: EncodedBatch; readonly error: unknown };
+  | { readonly batch: ProduceBatch; readonly baseOffset: number }
+  | { readonly batch: ProduceBatch; readonly error: unknown };
 
 /** Never rejects. Resolves once every request has been answered or given up. */
 export async function deliver(
   link: Link,
   transactionalId: string | null,
-  batches: readonly EncodedBatch[],
+  batches: readonly ProduceBatch[],
 ): Promise<readonly Delivery[]> {
   const deliveries: Delivery[] = [];
-  const batchesByLeader = new Map<string, EncodedBatch[]>();
+  const batchesByLeader = new Map<string, ProduceBatch[]>();
   for (const batch of batches) {
     try {
       const leader = link.leaderOf(batch);
@@ -155,7 +155,7 @@ export async function deliver(
   return [...deliveries, ...(await Promise.all(sent)).flat()];
 }
 
-function readDelivery(batch: EncodedBatch, answers: readonly Produced[]): Delivery {
+function readDelivery(batch: ProduceBatch, answers: readonly Produced[]): Delivery {
   const own = answers.filter((answer) => partitionName(answer) === partitionName(batch));
   if (own.length !== 1) {
     const error = new NoAnswerError(

@@ -43,7 +43,7 @@ const SAFE_REPLICAS = 3;
 /** How long the coordinator may take to complete the previous transaction. */
 const CONCURRENT_MS = 10_000;
 
-export type TransactionOutcome = "committed" | "aborted";
+type TransactionOutcome = "committed" | "aborted";
 
 export interface TransactionSettings {
   /** The broker aborts a transaction that stays open longer. */

@@ -37,7 +37,7 @@ import { type SessionOptions, TransactionSession } from "./transaction-session.t
 /** How often contradicting positions are checked again before they are reported: a coordinator may still be loading. */
 const CHECKS_BEFORE_REPORT = 4;
 
-export interface TransactorOptions extends Omit<SessionOptions, "previous"> {
+interface TransactorOptions extends Omit<SessionOptions, "previous"> {
   /** The compacted topic that holds the positions record. */
   readonly positionsTopic: string;
   readonly positionRule: PositionRule;

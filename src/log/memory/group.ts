@@ -21,7 +21,7 @@ import { spreadPartitions } from "../spread-partitions.ts";
 import { type MemoryStore, type Reader, Readers } from "./store.ts";
 
 /** Who should own a partition, and who does. */
-interface Assignment {
+interface PartitionSlot {
   member: MemoryMember | undefined;
   ownership: Ownership | undefined;
   isChanging: boolean;
@@ -34,7 +34,7 @@ export class MemoryGroup {
   readonly #positions: Positions;
   readonly #members = new Set<MemoryMember>();
   /** By partition number. */
-  readonly #assignments: Assignment[] = [];
+  readonly #assignments: PartitionSlot[] = [];
 
   constructor(store: MemoryStore, clock: Timers, revokeMs: number) {
     this.#store = store;
@@ -89,7 +89,7 @@ export class MemoryGroup {
   }
 
   /** Transfers a partition to its assigned member, which may change again meanwhile. */
-  async #transfer(assignment: Assignment, partition: number): Promise<void> {
+  async #transfer(assignment: PartitionSlot, partition: number): Promise<void> {
     if (assignment.isChanging) return;
     assignment.isChanging = true;
     while (assignment.ownership?.member !== assignment.member || assignment.ownership?.isLost) {
@@ -101,7 +101,7 @@ export class MemoryGroup {
     assignment.isChanging = false;
   }
 
-  #begin(member: MemoryMember, assignment: Assignment, partition: number): Ownership {
+  #begin(member: MemoryMember, assignment: PartitionSlot, partition: number): Ownership {
     return new Ownership(member, partition, {
       store: this.#store,
       positions: this.#positions,

@@ -2,25 +2,19 @@
 // runs on. Work runs off the event loop; results are in the order of the tasks.
 
 import type { ForecastnetError } from "../../runtime/errors.ts";
+import type { ForecastOptions } from "../family.ts";
 import type { TrainingSet } from "./framing.ts";
 import type { ForecastNetModel } from "./model.ts";
 import type { ForecastNetSpec } from "./spec.ts";
 
-export interface ForecastTask {
+export interface EngineTask {
   readonly model: ForecastNetModel;
   /** Raw values, oldest first, the channels of a step adjacent; at least as many steps as the model's input length. */
   readonly window: Float64Array;
 }
 
-export interface ForecastOptions {
-  /** Sample paths per forecast, divided among the members of a model. */
-  readonly paths: number;
-  /** Quantile levels, ascending, between 0 and 1. */
-  readonly levels: readonly number[];
-}
-
 /** The next τ steps in raw units. Arrays are [target][step]. */
-export interface Distribution {
+export interface EngineForecast {
   readonly mean: Float64Array;
   readonly standardDeviation: Float64Array;
   /** One array per requested level. */
@@ -28,7 +22,7 @@ export interface Distribution {
 }
 
 /** The result of one task. A model or window that does not fit fails its own task and no other. */
-export type ForecastAnswer = Distribution | ForecastnetError;
+export type EngineAnswer = EngineForecast | ForecastnetError;
 
 /**
  * The loss of a validation: "forced" feeds the true targets to the next cell, as training does; "free" feeds back the
@@ -115,8 +109,9 @@ export interface EngineStatus {
   readonly trouble: string | null;
   readonly residentModels: number;
   readonly residentBytes: number;
-  /** Forecasts, and nets to train, that no thread has started. */
+  /** Forecasts that no thread has started. */
   readonly waitingForecasts: number;
+  /** Nets to train that no thread has started; 0 in an engine that only forecasts. */
   readonly waitingFits: number;
 }
 
@@ -124,7 +119,8 @@ export interface Engine {
   readonly description: EngineDescription;
   status(): EngineStatus;
   /** One answer per task, in order. Rejects only with ENGINE_FAILED, when the engine itself has failed. */
-  forecast(tasks: readonly ForecastTask[], options: ForecastOptions): Promise<readonly ForecastAnswer[]>;
+  forecast(tasks: readonly EngineTask[], options: ForecastOptions): Promise<readonly EngineAnswer[]>;
+  /** Rejects with ENGINE_FAILED on an engine that only forecasts, as a worker's does: training threads have their own. */
   fit(tasks: readonly FitTask[], control?: FitControl): Promise<readonly FitResult[]>;
   /** Frees what the engine holds for a model that will not be requested again. */
   release(model: ForecastNetModel): void;

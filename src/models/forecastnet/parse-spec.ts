@@ -3,7 +3,7 @@
 
 import { ForecastnetError } from "../../runtime/errors.ts";
 import { choiceProblems, countProblems, isRecord, isWhole, shown } from "../field-problems.ts";
-import { cellProblems } from "./cells.ts";
+import { cellProblems, type Unchecked } from "./cells.ts";
 import { cellInputSize, planNet } from "./plan.ts";
 import { cellAt, type ForecastNetSpec, specVersion } from "./spec.ts";
 
@@ -12,8 +12,6 @@ const longestHorizon = 10_000;
 
 /** 256 MB in single precision; training takes four times as much. cFN at τ 24 has a million weights. */
 const mostWeights = 2 ** 26;
-
-type Unchecked = { readonly [Field in keyof ForecastNetSpec]?: unknown };
 
 /** `where` names the spec in errors: a model key and version, or a file. */
 export function parseSpec(value: unknown, where: string): ForecastNetSpec {
@@ -34,7 +32,7 @@ function unfit(where: string, problems: readonly string[]): ForecastnetError {
   return new ForecastnetError("MODEL_UNFIT", `spec of ${where}: ${problems.join("; ")}`);
 }
 
-function shapeProblems({ horizon, inputLength, channels, targets }: Unchecked): string[] {
+function shapeProblems({ horizon, inputLength, channels, targets }: Unchecked<ForecastNetSpec>): string[] {
   const problems = [
     ...countProblems("horizon", horizon, { most: longestHorizon }),
     ...countProblems("inputLength", inputLength),
@@ -52,7 +50,14 @@ function shapeProblems({ horizon, inputLength, channels, targets }: Unchecked): 
   return problems;
 }
 
-function optionProblems({ output, loss, shortcut, framing, cell, overrides }: Unchecked): string[] {
+function optionProblems({
+  output,
+  loss,
+  shortcut,
+  framing,
+  cell,
+  overrides,
+}: Unchecked<ForecastNetSpec>): string[] {
   const objects = Object.entries({ framing, cell, overrides }).filter(([, value]) => !isRecord(value));
   return [
     ...choiceProblems("output", output, ["gaussian", "linear"]),
@@ -62,7 +67,7 @@ function optionProblems({ output, loss, shortcut, framing, cell, overrides }: Un
   ];
 }
 
-function framingProblems({ framing }: Unchecked): string[] {
+function framingProblems({ framing }: Unchecked<ForecastNetSpec>): string[] {
   const { level, scale } = framing as Readonly<Record<string, unknown>>;
   return [
     ...choiceProblems("framing.level", level, ["none", "mean", "last"]),
@@ -70,7 +75,7 @@ function framingProblems({ framing }: Unchecked): string[] {
   ];
 }
 
-function cellsProblems(unchecked: Unchecked): string[] {
+function cellsProblems(unchecked: Unchecked<ForecastNetSpec>): string[] {
   const spec = unchecked as ForecastNetSpec;
   const problems: string[] = [];
   for (const [key, cell] of Object.entries(spec.overrides)) {

@@ -27,7 +27,7 @@ export function groupContract(contractTest: ContractTest): void {
     assert.deepEqual(texts(recordsOf(1)), texts(numbered(topic, "b", 100)));
     for (const { records, nextOffset } of batches) {
       assert.ok(records.length >= 1 && records.length <= 7, `a batch of ${records.length}`);
-      assert.ok(nextOffset > records[records.length - 1].offset, "the next offset lies after the batch");
+      assert.ok(nextOffset > records[records.length - 1].offset, "the next offset is after the batch");
     }
   });
 

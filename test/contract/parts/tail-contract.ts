@@ -18,9 +18,9 @@ export function tailContract(contractTest: ContractTest): void {
     const { input, table } = await fixture(bench);
     await bench.log.append(numbered(table, "old", 5));
     const { heard } = await joinTailing(bench, input, table, 3);
-    await until("the last two of the old", () => heard.length === 2);
+    await until("the last two earlier records", () => heard.length === 2);
     await bench.log.append(numbered(table, "new", 3));
-    await until("the new", () => heard.length === 5);
+    await until("the new records", () => heard.length === 5);
     assert.deepEqual(texts(heard), ["old3", "old4", "new0", "new1", "new2"]);
     assert.deepEqual(
       heard.map(({ offset }) => offset),

@@ -53,7 +53,7 @@ export function inputInOrder(
     assert.equal(
       records.length,
       end,
-      `partition ${partition} of the input holds what was acknowledged, once`,
+      `partition ${partition} of the input holds each acknowledged record once`,
     );
     // Acknowledgements come in the order of the offsets: an idempotent producer keeps it.
     for (const [index, { offset, observation }] of records.entries()) {

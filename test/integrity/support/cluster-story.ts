@@ -173,7 +173,7 @@ export class ClusterStory {
     // The first observation of a series owes no forecast: as many forecasts tell of newer observations.
     const goals = [...acknowledgedByPartition];
     const isFlowing = () => readByPartition.every((count, partition) => count >= goals[partition]);
-    await this.until("every partition to go on", isFlowing, deadlineMs);
+    await this.until("every partition to continue", isFlowing, deadlineMs);
   }
 
   /** Fails at once when a worker has ended that nobody ended. */
@@ -210,7 +210,7 @@ export class ClusterStory {
   /** A broker that has not heard yet that another one leads by now tells of an earlier end. */
   async #inputEnds(): Promise<ReadonlyMap<number, number>> {
     let ends: ReadonlyMap<number, number> = new Map();
-    await this.until("the input to hold all that was acknowledged", async () => {
+    await this.until("the input to hold all acknowledged records", async () => {
       ends = await this.probe.ends(this.input);
       return this.#clients.acknowledgedByPartition.every((count, p) => count <= (ends.get(p) ?? 0));
     });
@@ -220,7 +220,7 @@ export class ClusterStory {
   async endWorkers(): Promise<void> {
     const alive = this.workers.filter(({ isAlive }) => isAlive);
     const expiry = await Promise.all(alive.map((worker) => this.endWorker(worker, "SIGTERM")));
-    for (const { code } of expiry) assert.equal(code, 0, "a worker asked to stop ends with code 0");
+    for (const { code } of expiry) assert.equal(code, 0, "a stopped worker ends with code 0");
   }
 
   async close(hasFailed: boolean): Promise<void> {

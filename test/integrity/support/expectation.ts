@@ -10,6 +10,7 @@ import type { AppConfig } from "../../../src/runtime/config/schema.ts";
 import { seriesRules } from "../../../src/runtime/config/series-rules.ts";
 import { ScoreStore } from "../../../src/score/score-store.ts";
 import { SeriesStore } from "../../../src/window/series-store.ts";
+import { blocksOf } from "../../rig/store-blocks.ts";
 
 export interface Expectation {
   /** Encoded forecasts by their ids. */
@@ -62,7 +63,7 @@ const stateCodec = avroCodec("StateBlock");
 
 /** The store as bytes. Revisions count batches, whose cut is chance: they are left out unless asked for. */
 export function snapshotBytes(store: SeriesStore, { withRevisions = false } = {}): Buffer {
-  const blocks = store.snapshot();
+  const blocks = blocksOf(store);
   return Buffer.concat(
     blocks.map((block) => stateCodec.encode(withRevisions ? block : { ...block, revision: 0 })),
   );
@@ -71,7 +72,7 @@ export function snapshotBytes(store: SeriesStore, { withRevisions = false } = {}
 /** Observed values by series and slot, to count them and to say which differ. */
 export function observedSlots(store: SeriesStore): ReadonlyMap<string, number> {
   const valueBySlot = new Map<string, number>();
-  for (const { seriesId, channels, firstSlot, values } of store.snapshot()) {
+  for (const { seriesId, channels, firstSlot, values } of blocksOf(store)) {
     for (let at = 0; at < values.byteLength; at += 8 * channels) {
       const value = Buffer.from(values).readDoubleLE(at);
       if (!Number.isNaN(value)) valueBySlot.set(`${seriesId}#${firstSlot + at / (8 * channels)}`, value);

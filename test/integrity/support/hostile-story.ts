@@ -99,12 +99,12 @@ export function assertDeadLetters(letters: readonly StoredRecord[], { hostileByP
   const unanswered = new Map(hostileByPlace);
   for (const letter of letters) {
     const facts = fromDeadLetterHeaders(letter.headers);
-    assert.ok(facts !== undefined, "a dead letter tells where it comes from");
+    assert.ok(facts !== undefined, "a dead letter states where its record comes from");
     const place = `${facts.topic}/${facts.offset}`;
     const hostile = unanswered.get(place);
     assert.ok(
       hostile !== undefined,
-      `the dead letter of ${place} is one of those owed, for the first time: ${facts.detail}`,
+      `the dead letter of ${place} is expected, and appears for the first time: ${facts.detail}`,
     );
     unanswered.delete(place);
     const about = `${hostile.format}: ${hostile.what}: ${facts.detail}`;
@@ -129,7 +129,7 @@ function assertContents(
     assert.equal(truncated, "", about);
     assert.ok(
       isEqual(letter.key, key) && isEqual(letter.value, value),
-      `${about}: key and value as they came`,
+      `${about}: key and value are unchanged`,
     );
     assert.deepEqual(letter.headers.slice(0, headers.length), headers, about);
     return;

@@ -16,15 +16,22 @@ export function assertAnsweredOnce({ requests, outcomes, events, waiting }: Mode
   const ids = requests.map(({ id }) => id).sort();
   assert.equal(new Set(ids).size, ids.length, "no request is written twice");
   assert.deepEqual(outcomes.map(({ requestId }) => requestId).sort(), ids, "each request has one outcome");
-  assert.deepEqual(waiting, [], "nothing is left to be judged");
-  assert.equal(new Set(events.map(({ id }) => id)).size, events.length, "no event is told twice");
+  assert.deepEqual(waiting, [], "no outcome is left to be judged");
+  assert.equal(new Set(events.map(({ id }) => id)).size, events.length, "no event is written twice");
   for (const [modelKey, told] of byModel(events)) {
     const asked = told.filter(({ kind }) => kind === "REQUESTED" || answers.includes(kind));
     const kinds = asked.map(({ kind }) => kind);
     const isTurnByTurn = kinds.every((kind, at) => (kind === "REQUESTED") === (at % 2 === 0));
-    assert.ok(isTurnByTurn && kinds.length % 2 === 0, `${modelKey} is answered in turn: ${kinds.join(", ")}`);
+    assert.ok(
+      isTurnByTurn && kinds.length % 2 === 0,
+      `${modelKey} is requested and answered in turn: ${kinds.join(", ")}`,
+    );
     const asks = requests.filter((request) => request.modelKey === modelKey);
-    assert.equal(asks.length, kinds.length / 2, `requests for ${modelKey} on the topic and among the events`);
+    assert.equal(
+      asks.length,
+      kinds.length / 2,
+      `the topic and the events have the same requests for ${modelKey}`,
+    );
   }
 }
 
@@ -56,7 +63,7 @@ export async function countForecasts(
     decodeForecast(value as Buffer),
   );
   const owed = places([...forecastById.values()].map((value) => decodeForecast(value)));
-  assert.deepEqual(places(received).sort(), owed.sort(), "one forecast of each series at each step");
+  assert.deepEqual(places(received).sort(), owed.sort(), "each series has one forecast at each step");
   const bySeries = byKey(received, ({ seriesId }) => seriesId);
   for (const [seriesId, forecasts] of bySeries) {
     const origins = forecasts.map(({ origin }) => origin);
@@ -68,7 +75,7 @@ export async function countForecasts(
     assert.deepEqual(
       reigns(forecasts),
       ruled(events, seriesId),
-      `who served ${seriesId}, one after the other`,
+      `the versions that served ${seriesId}, in order`,
     );
   }
   return bySeries;

@@ -60,7 +60,7 @@ export class Sensors {
   /** Step after step, evenly, until the claim holds; fails when so many steps were not enough. */
   async sendUntil(what: string, isSo: () => boolean | Promise<boolean>, mostSteps: number): Promise<void> {
     for (let sent = 0; !(await isSo()); sent++) {
-      if (sent === mostSteps) throw new Error(`sent ${mostSteps} steps in vain for ${what}`);
+      if (sent === mostSteps) throw new Error(`sent ${mostSteps} steps for ${what}, which did not happen`);
       await this.send(1);
       await pause(pauseMs);
     }

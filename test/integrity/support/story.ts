@@ -157,7 +157,7 @@ export class Story {
     // Looks without a pause: a transaction is open for a few milliseconds.
     const deadlineMs = performance.now() + 30_000;
     while (!(await isOpen())) {
-      assert.ok(performance.now() < deadlineMs, `${worker.name} opens transactions under load`);
+      assert.ok(performance.now() < deadlineMs, `${worker.name} did not open a transaction under load`);
     }
     worker.signal(signal);
     if (signal === "SIGKILL") await worker.ended;
@@ -198,7 +198,7 @@ export class Story {
   async endWorkers(): Promise<void> {
     const alive = this.workers.filter(({ isAlive }) => isAlive);
     const expiry = await Promise.all(alive.map((worker) => worker.end("SIGTERM")));
-    for (const { code } of expiry) assert.equal(code, 0, "a worker asked to stop ends with code 0");
+    for (const { code } of expiry) assert.equal(code, 0, "a stopped worker ends with code 0");
   }
 
   /** The state of all partitions, as a fresh worker would restore it. */
@@ -224,7 +224,7 @@ export class Story {
     await Promise.all([this.log.close(), this.probe.close()]);
     const [fault] = stops.flatMap((stop) => (stop.status === "rejected" ? [stop.reason] : []));
     if (fault !== undefined && !hasFailed) throw fault;
-    if (fault !== undefined) process.stderr.write(`\nwhat went on beside it failed: ${String(fault)}\n`);
+    if (fault !== undefined) process.stderr.write(`\na task in the background failed: ${String(fault)}\n`);
   }
 }
 

@@ -14,7 +14,7 @@ export async function until(
   const startedMs = performance.now();
   while (!(await isSo())) {
     if (performance.now() - startedMs > deadlineMs) {
-      throw new Error(`waited ${deadlineMs} ms in vain for ${what}`);
+      throw new Error(`waited ${deadlineMs} ms for ${what}, which did not happen`);
     }
     await pause(lookAgainMs);
   }

@@ -178,7 +178,7 @@ export class Fleet {
   async until(isSo: () => boolean | Promise<boolean>, what: string): Promise<void> {
     const deadlineMs = performance.now() + 30_000;
     while (!(await isSo())) {
-      assert.ok(performance.now() < deadlineMs, `waited 30 s in vain for ${what}`);
+      assert.ok(performance.now() < deadlineMs, `waited 30 s for ${what}, which did not happen`);
       await turns(1);
       this.clock.moveBy(tickMs);
     }

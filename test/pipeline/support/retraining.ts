@@ -1,6 +1,7 @@
 // Shared by the tests of retraining: a fleet that really trains, series that follow laws, and the events written.
 
 import type { TestContext } from "node:test";
+import { openInProcessEngine } from "../../../src/engine/in-process-engine.ts";
 import { avroCodec } from "../../../src/log/codec/avro.ts";
 import type { ModelEventRecord } from "../../../src/log/codec/schemas.generated.ts";
 import type { Families } from "../../../src/models/families.ts";
@@ -8,7 +9,6 @@ import type { TrainedModel } from "../../../src/models/family.ts";
 import type { Engine } from "../../../src/models/forecastnet/engine.ts";
 import { createRandom } from "../../../src/runtime/random.ts";
 import { createInProcessTrainer } from "../../../src/training/in-process-trainer.ts";
-import { createTrainingEngine } from "../../../src/training/training-engine.ts";
 import type { ModelTrainer, TrainingTask } from "../../../src/training/training-task.ts";
 import { Fleet, type FleetOptions } from "./fleet.ts";
 import { at } from "./readings.ts";
@@ -24,7 +24,7 @@ const settings = {
 };
 
 /** The product's arithmetic without its threads: what a test asks for is done when it looks. */
-export const openEngine = (): Promise<Engine> => createTrainingEngine({ kind: "simd" });
+export const openEngine = (): Promise<Engine> => openInProcessEngine({ kind: "simd" });
 
 /** Trains in process. A test can change the task before the training, and each challenger after it. */
 export function trainerWith({

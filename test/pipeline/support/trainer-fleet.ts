@@ -139,7 +139,7 @@ export class TrainerFleet {
     for (;;) {
       const found = await this.outcomes();
       if (found.length >= count) return found;
-      assert.ok(performance.now() < deadlineMs, `waited 30 s in vain for ${count} outcomes`);
+      assert.ok(performance.now() < deadlineMs, `waited 30 s for ${count} outcomes, which did not arrive`);
       this.clock.moveBy(tickMs);
     }
   }

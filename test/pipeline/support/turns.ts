@@ -7,7 +7,10 @@ import { setImmediate } from "node:timers/promises";
 export async function until(isSo: () => boolean, what: string, patienceMs = 30_000): Promise<void> {
   const deadlineMs = performance.now() + patienceMs;
   while (!isSo()) {
-    assert.ok(performance.now() < deadlineMs, `waited ${patienceMs / 1000} s in vain for ${what}`);
+    assert.ok(
+      performance.now() < deadlineMs,
+      `waited ${patienceMs / 1000} s for ${what}, which did not happen`,
+    );
     await setImmediate();
   }
 }

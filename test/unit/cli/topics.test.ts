@@ -49,7 +49,7 @@ test("a wrong command line is refused with the reason and the usage", async () =
     [[], "topics needs an action; the actions are check, create"],
     [["make"], "unknown action make"],
     [["create", "now"], "unexpected argument now"],
-    [["check", "--inputs=3"], "--inputs does not go with check"],
+    [["check", "--inputs=3"], "--inputs cannot be used with check"],
     [["create", "--inputs=0"], "--inputs: 0 given, allowed: integer from 1 to 100000"],
     [["create", "--input=3"], "Unknown option '--input'"],
   ] as const) {

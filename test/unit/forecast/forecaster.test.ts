@@ -1,30 +1,19 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { SeriesSettings, Window } from "../../../src/domain.ts";
+import type { Window } from "../../../src/domain.ts";
 import { ModelStore } from "../../../src/forecast/model-store.ts";
 import { coldForecastOf, Forecaster } from "../../../src/forecast/to-forecasts.ts";
 import { createFamilies } from "../../../src/models/families.ts";
-import type { Engine, ForecastAnswer, ForecastTask } from "../../../src/models/forecastnet/engine.ts";
+import type { Engine, EngineAnswer, EngineTask } from "../../../src/models/forecastnet/engine.ts";
 import { ForecastnetError } from "../../../src/runtime/errors.ts";
 import { silentLogger } from "../../../src/runtime/logging.ts";
 import { openIdleEngine } from "../../pipeline/support/idle-engine.ts";
 import { modelRecord } from "../../rig/model-record.ts";
 import { type RandomModelOptions, randomModel } from "../../rig/random-model.ts";
+import { seriesSettings } from "../../rig/series-settings.ts";
 
 const levels = [0.1, 0.9];
-const settings: SeriesSettings = {
-  ...{ interval: "PT1H", offsetMs: 0, horizon: 2, season: 2, history: 50, every: 1 },
-  ...{
-    gapPolicy: "linear",
-    gapMax: 1,
-    cohort: "",
-    family: "forecastnet",
-    form: "auto",
-    driftRatio: 1.5,
-    driftBound: 0,
-    forgetAfter: "never",
-  },
-};
+const settings = seriesSettings({ horizon: 2, season: 2, history: 50, gapMax: 1 });
 
 const windowOf = (seriesId: string, steps: number, channels = 1): Window => ({
   ...{ seriesId, settings, interval: "PT1H", originMs: 1000, originSlot: 0, placedBefore: 0, channels },
@@ -33,7 +22,7 @@ const windowOf = (seriesId: string, steps: number, channels = 1): Window => ({
   ...{ freshSteps: steps, filledShare: 0.25, skippedOrigins: 4, seasonalErrors: null },
 });
 
-type Answer = (task: ForecastTask, index: number) => ForecastAnswer;
+type Answer = (task: EngineTask, index: number) => EngineAnswer;
 
 /** A distribution whose numbers tell the series it was asked for. */
 const answerOf: Answer = ({ model, window }) => {

@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import type { SeriesSettings } from "../../../src/domain.ts";
 import { ModelStore, restoreModels } from "../../../src/forecast/model-store.ts";
 import type { StoredRecord } from "../../../src/log/log.ts";
 import { newestByKey } from "../../../src/log/newest-by-key.ts";
@@ -8,20 +7,9 @@ import { createFamilies } from "../../../src/models/families.ts";
 import { openIdleEngine } from "../../pipeline/support/idle-engine.ts";
 import { modelRecord, storedModel } from "../../rig/model-record.ts";
 import { netOf, type RandomModelOptions, randomModel } from "../../rig/random-model.ts";
+import { seriesSettings } from "../../rig/series-settings.ts";
 
-const settings: SeriesSettings = {
-  ...{ interval: "PT1H", offsetMs: 0, horizon: 3, season: 3, history: 20, every: 1 },
-  ...{
-    gapPolicy: "linear",
-    gapMax: 1,
-    cohort: "",
-    family: "forecastnet",
-    form: "auto",
-    driftRatio: 1.5,
-    driftBound: 0,
-    forgetAfter: "never",
-  },
-};
+const settings = seriesSettings({ horizon: 3, season: 3, history: 20, gapMax: 1 });
 
 const idle = await openIdleEngine();
 

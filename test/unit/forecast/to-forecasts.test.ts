@@ -1,27 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Batch, RawForecast, SeriesSettings, Window } from "../../../src/domain.ts";
+import type { Batch, RawForecast, Window } from "../../../src/domain.ts";
 import { coldForecastOf, toForecasts } from "../../../src/forecast/to-forecasts.ts";
+import { seriesSettings } from "../../rig/series-settings.ts";
 import { untimed } from "../../rig/untimed.ts";
 
-const settings: SeriesSettings = {
-  interval: "PT1H",
-  horizon: 2,
-  season: 2,
-  history: 8,
-  every: 1,
-  gapPolicy: "linear",
-  gapMax: 1,
-  offsetMs: 0,
-  ...{
-    cohort: "",
-    family: "forecastnet",
-    form: "auto",
-    driftRatio: 1.5,
-    driftBound: 0,
-    forgetAfter: "never",
-  },
-};
+const settings = seriesSettings({ horizon: 2, season: 2, history: 8, gapMax: 1 });
 
 const windowOf = (seriesId: string, values: readonly number[], changes: Partial<Window> = {}): Window => ({
   ...{ seriesId, settings, interval: "PT1H", originMs: 1000, originSlot: 0, placedBefore: 0, channels: 1 },

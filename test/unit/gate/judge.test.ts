@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { History, SeriesSettings } from "../../../src/domain.ts";
-import { createHoldout } from "../../../src/gate/holdout.ts";
-import { type Judgement, judgeModels, type Scores } from "../../../src/gate/judge.ts";
+import { createHoldout, type Judgement, judgeModels, type Scores } from "../../../src/gate/judge.ts";
 import { forecastCold } from "../../../src/models/cold.ts";
 import { createFamilies } from "../../../src/models/families.ts";
 import type { Distribution, Model } from "../../../src/models/family.ts";

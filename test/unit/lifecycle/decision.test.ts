@@ -9,7 +9,7 @@ import {
   toVersionOf,
 } from "../../../src/lifecycle/decision.ts";
 import { avroCodec } from "../../../src/log/codec/avro.ts";
-import { type Life, type Phase, phases, unborn } from "../../../src/models/life.ts";
+import { type Life, newLife, type Phase, phases } from "../../../src/models/life.ts";
 import { decisionOf, recordOf } from "./lifecycle-fixture.ts";
 
 const circumstances = { nowMs: 100, newestMs: 50, restMs: 8, hasModel: true, isCohort: false };
@@ -20,7 +20,7 @@ function after(
   { decision = {}, ...changes }: Partial<typeof circumstances> & { decision?: Partial<Decision> } = {},
 ): Life {
   const given = decisionOf(kind, decision);
-  return lifeAfter(given, { ...unborn, ...life }, { ...circumstances, ...changes });
+  return lifeAfter(given, { ...newLife, ...life }, { ...circumstances, ...changes });
 }
 
 describe("a training that ends with nothing", () => {
@@ -28,10 +28,10 @@ describe("a training that ends with nothing", () => {
     test(`because it was ${kind} lets the series rest where it was before`, () => {
       const training = { phase: "training", requestId: "r", sinceMs: 1 } as const;
       const told = { requestId: null, restsUntilMs: 58, verdict: `${kind}: because`, sinceMs: 100 };
-      assert.deepEqual(after(kind, training), { ...unborn, ...told, phase: "champion" });
+      assert.deepEqual(after(kind, training), { ...newLife, ...told, phase: "champion" });
       const drifting = { ...training, driftSinceMs: 9 };
-      assert.deepEqual(after(kind, drifting), { ...unborn, ...told, phase: "drifting", driftSinceMs: 9 });
-      assert.deepEqual(after(kind, training, { hasModel: false }), { ...unborn, ...told, phase: "cold" });
+      assert.deepEqual(after(kind, drifting), { ...newLife, ...told, phase: "drifting", driftSinceMs: 9 });
+      assert.deepEqual(after(kind, training, { hasModel: false }), { ...newLife, ...told, phase: "cold" });
     });
   }
 
@@ -48,13 +48,17 @@ describe("a training that ends with nothing", () => {
 test("an order that is refused changes nothing but what is told: a training under way goes on", () => {
   const life = { phase: "training", requestId: "r", sinceMs: 1, restsUntilMs: 4 } as const;
   const decision = { isByHand: true };
-  assert.deepEqual(after("refused", life, { decision }), { ...unborn, ...life, verdict: "refused: because" });
+  assert.deepEqual(after("refused", life, { decision }), {
+    ...newLife,
+    ...life,
+    verdict: "refused: because",
+  });
 });
 
 test("a promotion begins a probation, in event time, and ends drift and training", () => {
   const life = { phase: "training", requestId: "r", driftSinceMs: 9 } as const;
   assert.deepEqual(after("promoted", life, { decision: { predecessorMase: 0.7 } as Partial<Decision> }), {
-    ...unborn,
+    ...newLife,
     ...{ phase: "champion", sinceMs: 100, restsUntilMs: 58, verdict: "promoted: because" },
     probation: { predecessorMase: 0.7, sinceMs: 50 },
   });
@@ -76,7 +80,7 @@ test("a rollback to a model leaves a champion, one to nothing a cold series; nei
 test("a confirmed model is no longer on probation and does not rest for it", () => {
   const life = { phase: "drifting", probation: { predecessorMase: 1, sinceMs: 1 }, restsUntilMs: 3 } as const;
   assert.deepEqual(after("confirmed", life), {
-    ...{ ...unborn, ...life },
+    ...{ ...newLife, ...life },
     ...{ probation: null, verdict: "confirmed: because" },
   });
 });
@@ -107,7 +111,7 @@ const step = fc.record({
 test("no life that the loop can lead meets an illegal move, and its facts stay consistent", () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
-      let life = unborn;
+      let life = newLife;
       for (const [i, { choice, isByHand, hasRecord, ...told }] of steps.entries()) {
         const kinds = decidable[life.phase];
         const record = hasRecord ? recordOf("a") : null;

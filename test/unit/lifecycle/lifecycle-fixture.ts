@@ -8,7 +8,7 @@ import type {
   LifecycleTopics,
   PartitionView,
   SeriesTimes,
-  StoredSeries,
+  StoredSeriesSet,
 } from "../../../src/lifecycle/partition-view.ts";
 import type { RetrainRules } from "../../../src/lifecycle/rules.ts";
 import { avroCodec } from "../../../src/log/codec/avro.ts";
@@ -82,7 +82,7 @@ export class LifecycleFixture {
   unread: number | null = 0;
   /** By id, when the series ends. */
   readonly endMsById = new Map<string, number>();
-  readonly series: StoredSeries = {
+  readonly series: StoredSeriesSet = {
     ids: () => this.times.keys(),
     factsOf: (seriesId) => {
       const times = this.times.get(seriesId);

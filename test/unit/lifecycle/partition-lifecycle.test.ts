@@ -162,7 +162,7 @@ describe("a decision that comes too late", () => {
       fixture.lifecycle.decide(decisionOf(kind, { fromVersion: "v1" }));
       assert.deepEqual(fixture.lifecycle.apply(), []);
       assert.deepEqual(fixture.life("a"), before);
-      assert.deepEqual(fixture.told, ["warn: decision comes too late"]);
+      assert.deepEqual(fixture.told, ["warn: decision dropped, it came too late"]);
     });
   }
 

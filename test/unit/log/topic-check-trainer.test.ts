@@ -1,42 +1,16 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import type { Log, TopicSpec } from "../../../src/log/log.ts";
-import { createMemoryLog } from "../../../src/log/memory-log.ts";
-import type { LargestRecords } from "../../../src/log/topic-check.ts";
-import * as check from "../../../src/log/topic-check.ts";
-
-const names = {
-  inputs: ["a", "b"],
-  forecasts: "forecasts",
-  state: "state",
-  models: "models",
-  deadLetters: "dead",
-  events: "events",
-  training: "training",
-  attempts: "attempts",
-};
-const largest: LargestRecords = {
-  forecast: { leastBytes: 20_000, mostBytes: 900_000, what: "a forecast" },
-  state: { leastBytes: 5_000, mostBytes: 800_000, what: "a series" },
-  deadLetter: { leastBytes: 16_384, mostBytes: 1_000_000, what: "a dead letter" },
-};
-const checkTopics = (log: Log, given: typeof names, mayCreate: boolean) =>
-  check.checkTopics(log, given, mayCreate, largest);
-const checkTrainerTopics = (log: Log, given: typeof names, mayCreate: boolean) =>
-  check.checkTrainerTopics(log, given, mayCreate, largest.deadLetter);
-
-const roomy = { "max.message.bytes": "6000000" };
-const plain = (topic: string, partitions: number): TopicSpec => ({ topic, partitions, compacted: false });
-const table = (topic: string, partitions = 5): TopicSpec => ({ topic, partitions, compacted: true });
-const inputs = [plain("a", 2), plain("b", 5)];
-const models = { ...table("models"), settings: roomy };
-const training = { ...plain("training", 5), settings: roomy };
-
-async function logWith(...topics: readonly TopicSpec[]) {
-  const log = createMemoryLog();
-  await log.createTopics(topics);
-  return log;
-}
+import {
+  checkTopics,
+  checkTrainerTopics,
+  inputs,
+  logWith,
+  models,
+  names,
+  plain,
+  table,
+  training,
+} from "./topic-check-fixture.ts";
 
 describe("a trainer's topics", () => {
   const others = [models, table("attempts"), plain("events", 2), plain("dead", 9)];

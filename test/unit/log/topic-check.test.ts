@@ -1,43 +1,25 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import type { Log, TopicFacts, TopicSpec } from "../../../src/log/log.ts";
-import { createMemoryLog } from "../../../src/log/memory-log.ts";
+import type { TopicFacts } from "../../../src/log/log.ts";
 import * as check from "../../../src/log/topic-check.ts";
-import { type LargestRecords, replicationWarnings } from "../../../src/log/topic-check.ts";
+import { replicationWarnings } from "../../../src/log/topic-check.ts";
+import {
+  checkTopics,
+  inputs,
+  largest,
+  logWith,
+  models,
+  names,
+  plain,
+  roomy,
+  table,
+  training,
+} from "./topic-check-fixture.ts";
 
-const names = {
-  inputs: ["a", "b"],
-  forecasts: "forecasts",
-  state: "state",
-  models: "models",
-  deadLetters: "dead",
-  events: "events",
-  training: "training",
-  attempts: "attempts",
-};
-const largest: LargestRecords = {
-  forecast: { leastBytes: 20_000, mostBytes: 900_000, what: "a forecast" },
-  state: { leastBytes: 5_000, mostBytes: 800_000, what: "a series" },
-  deadLetter: { leastBytes: 16_384, mostBytes: 1_000_000, what: "a dead letter" },
-};
-const checkTopics = (log: Log, given: typeof names, mayCreate: boolean) =>
-  check.checkTopics(log, given, mayCreate, largest);
-const roomy = { "max.message.bytes": "6000000" };
-const plain = (topic: string, partitions: number): TopicSpec => ({ topic, partitions, compacted: false });
-const table = (topic: string, partitions = 5): TopicSpec => ({ topic, partitions, compacted: true });
-const inputs = [plain("a", 2), plain("b", 5)];
 const partitionsByInput = new Map([
   ["a", 2],
   ["b", 5],
 ]);
-const models = { ...table("models"), settings: roomy };
-const training = { ...plain("training", 5), settings: roomy };
-
-async function logWith(...topics: readonly TopicSpec[]) {
-  const log = createMemoryLog();
-  await log.createTopics(topics);
-  return log;
-}
 
 describe("a worker's topics", () => {
   test("missing topics are created, as wide as the widest input, with room for large records", async () => {

@@ -4,28 +4,12 @@ import fc from "fast-check";
 import type { SeriesSettings, Window } from "../../../src/domain.ts";
 import { forecastCold } from "../../../src/models/cold.ts";
 import { Series } from "../../../src/window/series.ts";
+import { seriesSettings } from "../../rig/series-settings.ts";
 
 const LEVELS = [0.025, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.975];
 const HOUR = 3_600_000;
 
-const SETTINGS: SeriesSettings = {
-  interval: "PT1H",
-  horizon: 6,
-  season: 4,
-  history: 200,
-  every: 1,
-  gapPolicy: "linear",
-  gapMax: 3,
-  offsetMs: 0,
-  ...{
-    cohort: "",
-    family: "forecastnet",
-    form: "auto",
-    driftRatio: 1.5,
-    driftBound: 0,
-    forgetAfter: "never",
-  },
-};
+const SETTINGS = seriesSettings({ horizon: 6, season: 4, history: 200 });
 
 function windowOf(rows: readonly (readonly number[])[], settings: SeriesSettings = SETTINGS): Window {
   const series = new Series("s", settings);

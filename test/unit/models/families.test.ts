@@ -2,12 +2,12 @@
 
 import assert from "node:assert/strict";
 import { before, describe, test } from "node:test";
+import { openInProcessEngine } from "../../../src/engine/in-process-engine.ts";
 import { createFamilies, Families, familyNames, storedFamilies } from "../../../src/models/families.ts";
 import type { Model } from "../../../src/models/family.ts";
-import { createTrainingEngine } from "../../../src/training/training-engine.ts";
 import { inputFor, options, seasonalSeries, taskOf, testFamily, train } from "./family-battery.ts";
 
-const open = async (): Promise<Families> => createFamilies(await createTrainingEngine({ kind: "simd" }));
+const open = async (): Promise<Families> => createFamilies(await openInProcessEngine({ kind: "simd" }));
 
 for (const name of familyNames) {
   // Persistence follows a pattern of two steps only.

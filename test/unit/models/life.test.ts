@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { moveLife, type Phase, phases, unborn } from "../../../src/models/life.ts";
+import { moveLife, newLife, type Phase, phases } from "../../../src/models/life.ts";
 
 /** As the drawing at the top of the file has it. */
 const legal = new Set([
@@ -13,7 +13,7 @@ for (const from of phases) {
   for (const to of phases.filter((phase) => phase !== from)) {
     const isLegal = legal.has(`${from} ${to}`);
     test(`a series that is ${from} ${isLegal ? "may" : "cannot"} become ${to}`, () => {
-      const facts = { ...unborn, phase: from, sinceMs: 3, requestId: "r" };
+      const facts = { ...newLife, phase: from, sinceMs: 3, requestId: "r" };
       if (!isLegal) {
         assert.throws(() => moveLife(facts, to, 7), new RegExp(`${from} cannot become ${to}`));
         return;
@@ -27,7 +27,7 @@ for (const from of phases) {
 
 test("a phase that stays keeps its time, whatever else changes", () => {
   for (const phase of phases satisfies readonly Phase[]) {
-    const facts = { ...unborn, phase, sinceMs: 3 };
+    const facts = { ...newLife, phase, sinceMs: 3 };
     assert.deepEqual(moveLife(facts, phase, 7, { verdict: "v" }), { ...facts, verdict: "v" });
   }
 });

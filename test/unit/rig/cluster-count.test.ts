@@ -56,6 +56,6 @@ test("the input counts only if the topic holds every acknowledged record once", 
   });
   const acknowledged = [sent(0), sent(null), sent(2)];
   assert.equal(inputInOrder(acknowledged, new Map([[0, 3]])).length, 3);
-  assert.throws(() => inputInOrder(acknowledged, new Map([[0, 4]])), /holds what was acknowledged, once/);
+  assert.throws(() => inputInOrder(acknowledged, new Map([[0, 4]])), /holds each acknowledged record once/);
   assert.throws(() => inputInOrder([sent(0), sent(2), sent(1)], new Map([[0, 3]])), /offset 1/);
 });

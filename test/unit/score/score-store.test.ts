@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { avroCodec } from "../../../src/log/codec/avro.ts";
-import { unborn } from "../../../src/models/life.ts";
+import { newLife } from "../../../src/models/life.ts";
 import { readState, storedScores } from "../../../src/score/score-records.ts";
 import { restoreScores, type ScoreStore } from "../../../src/score/score-store.ts";
 import { playStored, storedBase64, twoChannelForecastAt } from "./earlier-version.ts";
@@ -93,7 +93,7 @@ describe("changes", () => {
     const { live, valueByKey } = begun();
     assert.deepEqual(storedScores(readState(valueByKey.get("s#live") as Buffer, "s#live")), live.scores());
     const scoreStore = scoreStoreOf();
-    scoreStore.of("s").life = unborn;
+    scoreStore.of("s").life = newLife;
     assert.equal(storedScores(readState(scoreStore.takeChanges()[0].value as Buffer, "s#live")), null);
   });
 });
@@ -129,7 +129,7 @@ describe("restore", () => {
 
   test("a series that has only a life keeps it", async () => {
     const scoreStore = scoreStoreOf();
-    scoreStore.of("cohort:x").life = { ...unborn, phase: "training", requestId: "r" };
+    scoreStore.of("cohort:x").life = { ...newLife, phase: "training", requestId: "r" };
     const valueByKey = new Map<string, Buffer>();
     write(scoreStore, valueByKey);
     const restored = scoreStoreOf();
@@ -147,7 +147,7 @@ describe("restore", () => {
   ] as const) {
     test(`another ${what} drops scores and pending forecasts, keeps the life, and cleans the topic`, async () => {
       const { live, scoreStore, valueByKey } = begun();
-      live.life = { ...unborn, phase: "champion" };
+      live.life = { ...newLife, phase: "champion" };
       write(scoreStore, valueByKey);
       const restored = scoreStoreOf(changes);
       const { stored, dropped } = await restore(restored, valueByKey, isRestarted);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { unborn } from "../../../src/models/life.ts";
+import { newLife } from "../../../src/models/life.ts";
 import { errorCapOf } from "../../../src/models/scores.ts";
 import { forecastAt, forecastOf, placementAt, scoreStoreOf, servingOf, windowAt } from "./fixtures.ts";
 
@@ -277,9 +277,9 @@ describe("calibration", () => {
 test("the life of a series starts cold, and a change of it is stored", () => {
   const scoreStore = scoreStoreOf();
   const live = scoreStore.of("s");
-  assert.equal(live.life, unborn);
+  assert.equal(live.life, newLife);
   assert.deepEqual(scoreStore.takeChanges(), []);
-  live.life = { ...unborn, phase: "training" };
+  live.life = { ...newLife, phase: "training" };
   assert.deepEqual(
     scoreStore.takeChanges().map(({ key }) => key),
     ["s#live"],

@@ -87,7 +87,7 @@ test("nothing is opened once the place is sealed", async () => {
   place.seal();
   await assert.rejects(
     place.open(() => assert.fail("it was opened")),
-    /nothing is opened any more/,
+    /opens nothing more/,
   );
 });
 

@@ -42,7 +42,7 @@ describe("a stop", () => {
     rig.service.stop("SIGTERM");
     await assert.rejects(rig.service.done, /engine will not close/);
     assert.deepEqual([closed, rig.service.state], [["engine", "log"], "failed"]);
-    const told = rig.lines.find(({ message }) => message === "closing failed, too");
+    const told = rig.lines.find(({ message }) => message === "closing another resource failed");
     assert.equal(told?.reason, "Error: log will not close");
     await assertPortIsFree(rig);
   });
@@ -91,7 +91,7 @@ describe("a failure", () => {
       rig.end(new Error("a lane broke"));
       await assert.rejects(rig.service.done, /a lane broke/);
       const last = rig.lines.at(-1);
-      assert.equal(last?.message, "closing after the failure failed, too");
+      assert.equal(last?.message, "closing failed after an earlier failure");
       assert.match(String(last?.reason), reason);
       await assertPortIsFree(rig);
     });

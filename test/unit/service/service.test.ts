@@ -132,8 +132,8 @@ describe("a start", () => {
     await until(() => outcome.length === 4);
     assert.deepEqual(outcome, [
       "log closed",
-      "it was opened after the end of the service, and is closed again",
-      "the service is ending, nothing is opened any more",
+      "it was opened after the end of the service and was closed again",
+      "the service is ending and opens nothing more",
       "not moved",
     ]);
     assert.equal(service.state, "stopped");

@@ -3,8 +3,6 @@
 
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
-import { setImmediate } from "node:timers/promises";
-import type { Membership } from "../../../src/log/log.ts";
 import { createMemoryLog, type MemoryLog } from "../../../src/log/memory-log.ts";
 import { trainerTopics } from "../../../src/log/topic-check.ts";
 import { systemClock } from "../../../src/runtime/clock.ts";
@@ -15,6 +13,8 @@ import { createMetrics } from "../../../src/runtime/metrics.ts";
 import { largestRecords } from "../../../src/service/pipeline-parts.ts";
 import { Trainer, type TrainerParts } from "../../../src/service/trainer.ts";
 import type { ModelTrainer } from "../../../src/training/training-task.ts";
+import { closesLateLog, leavesLateGroup, pageOf } from "./late-opening.ts";
+import { gate, until } from "./service-fixture.ts";
 
 const config = loadConfig({ argv: ["--worker.host=127.0.0.1", "--worker.port=0"], env: {} });
 
@@ -57,27 +57,14 @@ async function logWithTopics(partitions = 2): Promise<MemoryLog> {
   return log;
 }
 
-async function until(isSo: () => boolean): Promise<void> {
-  const deadlineMs = performance.now() + 5_000;
-  while (!isSo()) {
-    assert.ok(performance.now() < deadlineMs, "waited 5 s in vain");
-    await setImmediate();
-  }
-}
-
-async function page(trainer: Trainer, path: string): Promise<readonly [number, string]> {
-  const answer = await fetch(`http://127.0.0.1:${trainer.port}${path}`);
-  return [answer.status, await answer.text()];
-}
-
 test("a trainer tells of itself on its pages", async (t) => {
   const trainer = startTrainer(t);
   await until(() => trainer.status().isReady);
-  assert.deepEqual(await page(trainer, "/healthz"), [200, "running\n"]);
-  assert.deepEqual(await page(trainer, "/readyz"), [200, "ready\n"]);
-  const [, metrics] = await page(trainer, "/metrics");
+  assert.deepEqual(await pageOf(trainer, "/healthz"), [200, "running\n"]);
+  assert.deepEqual(await pageOf(trainer, "/readyz"), [200, "ready\n"]);
+  const [, metrics] = await pageOf(trainer, "/metrics");
   assert.match(metrics, /^forecastnet_partitions_owned 2$/m);
-  const [, body] = await page(trainer, "/");
+  const [, body] = await pageOf(trainer, "/");
   assert.deepEqual(JSON.parse(body), {
     ...{ service: "forecastnet trainer", state: "running", partitions: 2 },
     training: { inFlight: 0, waiting: 0 },
@@ -94,8 +81,8 @@ test("a broker that does not answer is waited for", async (t) => {
     },
   });
   await until(() => trainer.status().reason === "k:1 does not answer");
-  assert.deepEqual(await page(trainer, "/readyz"), [503, "k:1 does not answer\n"]);
-  assert.deepEqual(await page(trainer, "/healthz"), [200, "starting\n"]);
+  assert.deepEqual(await pageOf(trainer, "/readyz"), [503, "k:1 does not answer\n"]);
+  assert.deepEqual(await pageOf(trainer, "/healthz"), [200, "starting\n"]);
   isUp = true;
   await until(() => trainer.status().isReady);
 });
@@ -130,14 +117,6 @@ test("a trainer asked to stop while it waits stops at once, and closes what it o
 });
 
 /** A gate that opens once. */
-function gate(): { readonly passed: Promise<void>; open(): void } {
-  let open = () => {};
-  const passed = new Promise<void>((resolve) => {
-    open = resolve;
-  });
-  return { passed, open };
-}
-
 test("threads that open after the stop are closed all the same", async (t) => {
   const idle = new IdleTrainer();
   const { passed, open } = gate();
@@ -153,45 +132,11 @@ test("threads that open after the stop are closed all the same", async (t) => {
   await until(() => idle.closed === 1);
 });
 
-test("a log that opens after the stop is closed all the same", async (t) => {
-  const { passed, open } = gate();
-  let isOpening = false;
-  let closed = 0;
-  const openLog = async () => {
-    isOpening = true;
-    await passed;
-    const log = await logWithTopics();
-    log.close = async () => void closed++;
-    return log;
-  };
-  const trainer = startTrainer(t, { openLog });
-  await until(() => isOpening);
-  trainer.stop("SIGTERM");
-  await trainer.done;
-  open();
-  await until(() => closed === 1);
-});
+test("a log that opens after the stop is closed all the same", (t) =>
+  closesLateLog(t, startTrainer, logWithTopics));
 
-test("a group that is joined after the stop is left again, and holds the stop up no longer", async (t) => {
-  const log = await logWithTopics();
-  const { passed, open } = gate();
-  const joined: Membership[] = [];
-  let isJoining = false;
-  const join = log.join.bind(log);
-  log.join = async (subscription, lane) => {
-    isJoining = true;
-    await passed;
-    const membership = await join(subscription, lane);
-    joined.push(membership);
-    return membership;
-  };
-  log.close = async () => open(); // In the middle of the stop.
-  const trainer = startTrainer(t, { openLog: async () => log });
-  await until(() => isJoining);
-  trainer.stop("SIGTERM");
-  await trainer.done;
-  await until(() => joined.length === 1 && !joined[0].status().isJoined);
-});
+test("a group that is joined after the stop is left again, and holds the stop up no longer", async (t) =>
+  leavesLateGroup(t, startTrainer, await logWithTopics()));
 
 test("threads that cannot be opened end the trainer with the reason", async (t) => {
   const broken = new ForecastnetError("ENGINE_FAILED", "no kernel");
@@ -211,7 +156,7 @@ test("trainers share the partitions among them", async (t) => {
     startTrainer(t, { openLog: async () => log }),
   ];
   const owned = () =>
-    Promise.all(trainers.map(async (trainer) => JSON.parse((await page(trainer, "/"))[1]).partitions));
+    Promise.all(trainers.map(async (trainer) => JSON.parse((await pageOf(trainer, "/"))[1]).partitions));
   await until(() => trainers.every((trainer) => trainer.status().isReady));
   let shares = await owned();
   for (let tries = 0; tries < 50 && shares.join() !== "2,2"; tries++) shares = await owned();

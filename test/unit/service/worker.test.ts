@@ -2,8 +2,7 @@
 
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
-import { setImmediate } from "node:timers/promises";
-import type { Log, Membership } from "../../../src/log/log.ts";
+import type { Log } from "../../../src/log/log.ts";
 import { createMemoryLog } from "../../../src/log/memory-log.ts";
 import { systemClock } from "../../../src/runtime/clock.ts";
 import { loadConfig } from "../../../src/runtime/config/load.ts";
@@ -13,6 +12,8 @@ import { silentLogger } from "../../../src/runtime/logging.ts";
 import { createMetrics } from "../../../src/runtime/metrics.ts";
 import { Worker, type WorkerParts } from "../../../src/service/worker.ts";
 import { openIdleEngine } from "../../pipeline/support/idle-engine.ts";
+import { closesLateLog, leavesLateGroup, pageOf } from "./late-opening.ts";
+import { gate, until } from "./service-fixture.ts";
 
 function startWorker(t: TestContext, changes: Partial<WorkerParts>, argv: readonly string[] = []): Worker {
   const worker = new Worker({
@@ -39,19 +40,6 @@ async function logWithSensors(): Promise<Log> {
 
 const unreachable = () => new ForecastnetError("BROKER_UNREACHABLE", "k:1 does not answer");
 
-async function until(isSo: () => boolean): Promise<void> {
-  const deadlineMs = performance.now() + 5_000;
-  while (!isSo()) {
-    assert.ok(performance.now() < deadlineMs, "waited 5 s in vain");
-    await setImmediate();
-  }
-}
-
-async function page(worker: Worker, path: string): Promise<readonly [number, string]> {
-  const answer = await fetch(`http://127.0.0.1:${worker.port}${path}`);
-  return [answer.status, await answer.text()];
-}
-
 test("a broker that does not answer is waited for, and the pages say why meanwhile", async (t) => {
   let isUp = false;
   const worker = startWorker(t, {
@@ -62,8 +50,8 @@ test("a broker that does not answer is waited for, and the pages say why meanwhi
   });
   assert.deepEqual(worker.status(), { isReady: false, reason: "starting" });
   await until(() => worker.status().reason === "k:1 does not answer");
-  assert.deepEqual(await page(worker, "/readyz"), [503, "k:1 does not answer\n"]);
-  assert.deepEqual(await page(worker, "/healthz"), [200, "starting, engine simd on cpu\n"]);
+  assert.deepEqual(await pageOf(worker, "/readyz"), [503, "k:1 does not answer\n"]);
+  assert.deepEqual(await pageOf(worker, "/healthz"), [200, "starting, engine simd on cpu\n"]);
   isUp = true;
   await until(() => worker.status().isReady);
 });
@@ -118,8 +106,8 @@ test("a taken port ends the worker before it joins", async (t) => {
 test("pages given by the caller are served beside the worker's own", async (t) => {
   const worker = startWorker(t, { routes: { "/extra": () => text(200, "more") } });
   await until(() => worker.status().isReady);
-  assert.deepEqual(await page(worker, "/extra"), [200, "more\n"]);
-  assert.equal((await page(worker, "/metrics"))[0], 200);
+  assert.deepEqual(await pageOf(worker, "/extra"), [200, "more\n"]);
+  assert.equal((await pageOf(worker, "/metrics"))[0], 200);
 });
 
 test("the log is closed when the worker has stopped", async (t) => {
@@ -138,14 +126,6 @@ test("the log is closed when the worker has stopped", async (t) => {
 });
 
 /** A gate that opens once. */
-function gate(): { readonly passed: Promise<void>; open(): void } {
-  let open = () => {};
-  const passed = new Promise<void>((resolve) => {
-    open = resolve;
-  });
-  return { passed, open: () => open() };
-}
-
 test("an engine that opens after the stop is closed all the same", async (t) => {
   const { passed, open } = gate();
   let closed = 0;
@@ -161,45 +141,15 @@ test("an engine that opens after the stop is closed all the same", async (t) => 
   await until(() => closed === 1);
 });
 
-test("a log that opens after the stop is closed all the same", async (t) => {
-  const { passed, open } = gate();
-  let isOpening = false;
-  let closed = 0;
-  const openLog = async () => {
-    isOpening = true;
-    await passed;
-    const log = await logWithSensors();
-    log.close = async () => void closed++;
-    return log;
-  };
-  const worker = startWorker(t, { openLog, openEngine: openIdleEngine });
-  await until(() => isOpening);
-  worker.stop("SIGTERM");
-  await worker.done;
-  open();
-  await until(() => closed === 1);
-});
+test("a log that opens after the stop is closed all the same", (t) =>
+  closesLateLog(t, (on, parts) => startWorker(on, { ...parts, openEngine: openIdleEngine }), logWithSensors));
 
-test("a group that is joined after the stop is left again, and holds the stop up no longer", async (t) => {
-  const log = await logWithSensors();
-  const { passed, open } = gate();
-  const joined: Membership[] = [];
-  let isJoining = false;
-  const join = log.join.bind(log);
-  log.join = async (subscription, lane) => {
-    isJoining = true;
-    await passed;
-    const membership = await join(subscription, lane);
-    joined.push(membership);
-    return membership;
-  };
-  log.close = async () => open(); // In the middle of the stop.
-  const worker = startWorker(t, { openLog: async () => log, openEngine: openIdleEngine });
-  await until(() => isJoining);
-  worker.stop("SIGTERM");
-  await worker.done;
-  await until(() => joined.length === 1 && !joined[0].status().isJoined);
-});
+test("a group that is joined after the stop is left again, and holds the stop up no longer", async (t) =>
+  leavesLateGroup(
+    t,
+    (on, parts) => startWorker(on, { ...parts, openEngine: openIdleEngine }),
+    await logWithSensors(),
+  ));
 
 test("a worker stops its retraining, leaves the group, and then closes engine, log and pages", async (t) => {
   const order: string[] = [];
@@ -215,7 +165,7 @@ test("a worker stops its retraining, leaves the group, and then closes engine, l
     return membership;
   };
   log.close = async () => {
-    assert.equal((await page(worker, "/healthz"))[0], 200);
+    assert.equal((await pageOf(worker, "/healthz"))[0], 200);
     order.push("log");
   };
   const openEngine = async () => ({
@@ -234,5 +184,5 @@ test("a worker stops its retraining, leaves the group, and then closes engine, l
   worker.stop("SIGTERM");
   await worker.done;
   assert.deepEqual(order, ["retraining", "group", "engine", "log"]);
-  await assert.rejects(page(worker, "/healthz"));
+  await assert.rejects(pageOf(worker, "/healthz"));
 });

@@ -2,13 +2,13 @@
 
 import assert from "node:assert/strict";
 import { before, describe, test } from "node:test";
-import { createHoldout } from "../../../src/gate/holdout.ts";
+import { openInProcessEngine } from "../../../src/engine/in-process-engine.ts";
+import { createHoldout } from "../../../src/gate/judge.ts";
 import { createFamilies, type Families } from "../../../src/models/families.ts";
 import type { Engine } from "../../../src/models/forecastnet/engine.ts";
 import { decodeModel, encodeModel } from "../../../src/models/forecastnet/model-bytes.ts";
 import { naiveErrorOf } from "../../../src/models/scores.ts";
 import { trainTask } from "../../../src/training/train-task.ts";
-import { createTrainingEngine } from "../../../src/training/training-engine.ts";
 import type { TrainingTask } from "../../../src/training/training-task.ts";
 import {
   challengersOf,
@@ -25,7 +25,7 @@ import {
 let engine: Engine;
 let families: Families;
 before(async () => {
-  engine = await createTrainingEngine({ kind: "simd" });
+  engine = await openInProcessEngine({ kind: "simd" });
   families = createFamilies(engine);
 });
 

@@ -3,18 +3,18 @@
 
 import assert from "node:assert/strict";
 import { before, describe, test } from "node:test";
+import { openInProcessEngine } from "../../../src/engine/in-process-engine.ts";
 import { createFamilies, type Families } from "../../../src/models/families.ts";
 import type { Engine } from "../../../src/models/forecastnet/engine.ts";
 import { ForecastnetError } from "../../../src/runtime/errors.ts";
 import { trainTask } from "../../../src/training/train-task.ts";
-import { createTrainingEngine } from "../../../src/training/training-engine.ts";
 import type { TrainingTask } from "../../../src/training/training-task.ts";
 import { historyOf, reasonOf, season, taskOf, waveOf } from "./support/training-tasks.ts";
 
 let engine: Engine;
 let families: Families;
 before(async () => {
-  engine = await createTrainingEngine({ kind: "simd" });
+  engine = await openInProcessEngine({ kind: "simd" });
   families = createFamilies(engine);
 });
 const never = new AbortController().signal;

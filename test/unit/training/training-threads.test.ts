@@ -6,11 +6,11 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { constants, getPriority } from "node:os";
 import { performance } from "node:perf_hooks";
 import { describe, type TestContext, test } from "node:test";
+import { openInProcessEngine } from "../../../src/engine/in-process-engine.ts";
 import type { ExecutorSetup } from "../../../src/engine/threads/protocol.ts";
 import { createFamilies } from "../../../src/models/families.ts";
 import { encodeModel } from "../../../src/models/forecastnet/model-bytes.ts";
 import { trainTask } from "../../../src/training/train-task.ts";
-import { createTrainingEngine } from "../../../src/training/training-engine.ts";
 import type { ModelTrainer, TrainingTask } from "../../../src/training/training-task.ts";
 import { openTrainingThreads } from "../../../src/training/training-threads.ts";
 import { nativeTensorFlow } from "../../rig/tensorflow.ts";
@@ -41,7 +41,7 @@ describe("training on threads", () => {
       results.map(({ outcome }) => outcome),
       ["trained", "failed", "trained"],
     );
-    const families = createFamilies(await createTrainingEngine(simd));
+    const families = createFamilies(await openInProcessEngine(simd));
     for (const i of [0, 2]) {
       const [expected] = challengersOf(await trainTask(families, tasks[i], never));
       const [found] = challengersOf(results[i]);

@@ -6,26 +6,13 @@ import type { StateBlockRecord } from "../../../src/log/codec/schemas.generated.
 import { BLOCK_SLOTS } from "../../../src/window/grid.ts";
 import { restoreStore, SeriesStore } from "../../../src/window/series-store.ts";
 import { blockKey } from "../../../src/window/state-blocks.ts";
+import { seriesSettings } from "../../rig/series-settings.ts";
+import { blocksOf } from "../../rig/store-blocks.ts";
 
 const HOUR = 3_600_000;
 const LEVELS = [0.1, 0.5, 0.9];
 
-const SETTINGS: SeriesSettings = {
-  interval: "PT1H",
-  horizon: 4,
-  season: 6,
-  history: 150,
-  every: 1,
-  gapPolicy: "seasonal",
-  gapMax: 3,
-  offsetMs: 0,
-  cohort: "",
-  family: "forecastnet",
-  form: "auto",
-  driftRatio: 1.5,
-  driftBound: 0,
-  forgetAfter: "never",
-};
+const SETTINGS = seriesSettings({ horizon: 4, season: 6, history: 150, gapPolicy: "seasonal" });
 
 const storeWith = (settings: Partial<SeriesSettings> = {}) =>
   new SeriesStore(() => ({ ...SETTINGS, ...settings }));
@@ -152,10 +139,10 @@ describe("restore", () => {
           }
           const restored = new SeriesStore(settingsOf);
           restored.restore(isReversed ? topic.blocks.reverse() : topic.blocks);
-          assert.deepEqual(restored.snapshot(), lost.snapshot());
+          assert.deepEqual(blocksOf(restored), blocksOf(lost));
           assert.deepEqual(run(restored, next), run(lost, next));
           assert.deepEqual(restored.takeChanges(), lost.takeChanges());
-          assert.deepEqual(restored.snapshot(), lost.snapshot());
+          assert.deepEqual(blocksOf(restored), blocksOf(lost));
         },
       ),
       { numRuns: 200 },
@@ -179,8 +166,8 @@ describe("restore", () => {
     push(store, "a", 5000);
     const restored = storeWith();
     restored.restore([...store.takeChanges(), ...stale]);
-    assert.deepEqual(restored.snapshot(), store.snapshot());
-    assert.equal(restored.snapshot().length, 1);
+    assert.deepEqual(blocksOf(restored), blocksOf(store));
+    assert.equal(blocksOf(restored).length, 1);
   });
 
   test("a longer history keeps the stored blocks, and survives the reuse of their keys", () => {
@@ -190,16 +177,16 @@ describe("restore", () => {
     topic.write(before.takeChanges());
     const longer = storeWith({ history: 500 });
     longer.restore(topic.blocks);
-    const stored = before.snapshot().length;
-    assert.equal(longer.snapshot().length, stored);
+    const stored = blocksOf(before).length;
+    assert.equal(blocksOf(longer).length, stored);
     for (let hour = 1000; hour < 1100; hour++) {
       push(longer, "a", hour);
       topic.write(longer.takeChanges());
     }
     const again = storeWith({ history: 500 });
     again.restore(topic.blocks);
-    assert.deepEqual(again.snapshot(), longer.snapshot());
-    assert.ok(again.snapshot().length > stored);
+    assert.deepEqual(blocksOf(again), blocksOf(longer));
+    assert.ok(blocksOf(again).length > stored);
   });
 
   test("a shorter history keeps the newest blocks that fit", () => {
@@ -208,7 +195,7 @@ describe("restore", () => {
     const shorter = storeWith({ history: 20 });
     shorter.restore(before.takeChanges());
     assert.deepEqual(
-      shorter.snapshot().map((block) => block.firstSlot),
+      blocksOf(shorter).map((block) => block.firstSlot),
       [896, 960],
     );
     assert.equal(shorter.of("a").takeWindow(LEVELS).freshSteps, 20);
@@ -230,7 +217,7 @@ describe("restore", () => {
     topic.write(daily.takeChanges());
     const again = storeWith({ interval: "P1D" });
     assert.deepEqual(again.restore(topic.blocks).restarted, []);
-    assert.deepEqual(again.snapshot(), daily.snapshot());
+    assert.deepEqual(blocksOf(again), blocksOf(daily));
   });
 
   test("another configured offset restarts the series", () => {
@@ -248,7 +235,7 @@ describe("restore", () => {
     for (const interval of ["PT60M", "auto"]) {
       const restored = storeWith({ interval });
       restored.restore(blocks);
-      assert.deepEqual(restored.snapshot(), store.snapshot());
+      assert.deepEqual(blocksOf(restored), blocksOf(store));
     }
   });
 
@@ -293,6 +280,6 @@ describe("restore", () => {
     const report = restoreStore(restored, valueByKey, decode);
     assert.deepEqual(report, { series: 3, restarted: [], blocks: 6 });
     assert.deepEqual([...valueByKey.keys()], others);
-    assert.deepEqual(restored.snapshot(), store.snapshot());
+    assert.deepEqual(blocksOf(restored), blocksOf(store));
   });
 });

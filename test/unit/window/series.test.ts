@@ -3,26 +3,12 @@ import { describe, test } from "node:test";
 import fc from "fast-check";
 import type { SeriesSettings } from "../../../src/domain.ts";
 import { BlockSet, Series } from "../../../src/window/series.ts";
+import { seriesSettings } from "../../rig/series-settings.ts";
 
 const HOUR = 3_600_000;
 const LEVELS = [0.1, 0.5, 0.9];
 
-const SETTINGS: SeriesSettings = {
-  interval: "PT1H",
-  horizon: 4,
-  season: 4,
-  history: 100,
-  every: 1,
-  gapPolicy: "linear",
-  gapMax: 3,
-  offsetMs: 0,
-  cohort: "",
-  family: "forecastnet",
-  form: "auto",
-  driftRatio: 1.5,
-  driftBound: 0,
-  forgetAfter: "never",
-};
+const SETTINGS = seriesSettings({ horizon: 4, season: 4, history: 100 });
 
 /** Pushes one value per hour; null leaves the hour out. */
 function seriesOf(values: readonly (number | null)[], settings: Partial<SeriesSettings> = {}): Series {

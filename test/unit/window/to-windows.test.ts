@@ -4,26 +4,12 @@ import type { Batch, Observation, Outgoing, SeriesSettings, Window } from "../..
 import { SeriesStore } from "../../../src/window/series-store.ts";
 import { blockKey } from "../../../src/window/state-blocks.ts";
 import { toWindows, type WindowStageDeps } from "../../../src/window/to-windows.ts";
+import { seriesSettings } from "../../rig/series-settings.ts";
 import { untimed } from "../../rig/untimed.ts";
 
 const HOUR = 3_600_000;
 
-const SETTINGS: SeriesSettings = {
-  interval: "PT1H",
-  horizon: 2,
-  season: 2,
-  history: 50,
-  every: 1,
-  gapPolicy: "linear",
-  gapMax: 3,
-  offsetMs: 0,
-  cohort: "",
-  family: "forecastnet",
-  form: "auto",
-  driftRatio: 1.5,
-  driftBound: 0,
-  forgetAfter: "never",
-};
+const SETTINGS = seriesSettings({ horizon: 2, season: 2, history: 50 });
 
 function stage(
   settings: Partial<SeriesSettings> = {},

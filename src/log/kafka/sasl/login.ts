@@ -7,7 +7,7 @@ import type { KafkaConfig } from "kafkajs";
 import kafkajs, { type AuthenticationProviderArgs, type Authenticator } from "kafkajs";
 import type { Clock } from "../../../runtime/clock.ts";
 
-export interface PasswordLogin {
+interface PasswordLogin {
   readonly mechanism: "plain" | "scram-sha-256" | "scram-sha-512";
   readonly username: string;
   readonly password: string;

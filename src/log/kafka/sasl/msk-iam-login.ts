@@ -49,7 +49,7 @@ export function mskToken(region: string, credentials: AwsCredentials, nowMs: num
   return Buffer.from(`${url}&User-Agent=forecastnet`).toString("base64url");
 }
 
-export interface Presigned {
+interface Presigned {
   readonly host: string;
   readonly path: string;
   readonly query: Readonly<Record<string, string>>;
@@ -107,13 +107,13 @@ function hmac(key: Buffer, text: string): Buffer {
   return createHmac("sha256", key).update(text).digest();
 }
 
-export interface AwsCredentials {
+interface AwsCredentials {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
   readonly sessionToken: string | null;
 }
 
-export interface AwsSurroundings {
+interface AwsSurroundings {
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** Timeout of one request to an endpoint. */
   readonly timeoutMs: number;

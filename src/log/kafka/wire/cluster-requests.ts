@@ -13,28 +13,28 @@ import type { WireReader, WireWriter } from "./wire-bytes.ts";
 
 const NO_ID = "0".repeat(32);
 
-export interface ClusterMetadata {
+interface ClusterMetadata {
   readonly brokers: readonly KnownBroker[];
   readonly controllerId: number;
-  readonly topics: readonly FoundTopic[];
+  readonly topics: readonly TopicMetadata[];
 }
 
-export interface KnownBroker {
+interface KnownBroker {
   readonly nodeId: number;
   readonly host: string;
   readonly port: number;
   readonly rack: string | null;
 }
 
-export interface FoundTopic {
+export interface TopicMetadata {
   readonly errorCode: number;
   readonly topic: string;
   /** Hexadecimal; null if the broker knows none. A topic that was deleted and recreated has another id. */
   readonly topicId: string | null;
-  readonly partitions: readonly FoundPartition[];
+  readonly partitions: readonly PartitionMetadata[];
 }
 
-export interface FoundPartition {
+export interface PartitionMetadata {
   readonly partition: number;
   /** -1 while the partition has no leader. */
   readonly leader: number;
@@ -73,7 +73,7 @@ function readBroker(from: WireReader): KnownBroker {
   return { nodeId, host, port, rack };
 }
 
-function readTopic(from: WireReader): FoundTopic {
+function readTopic(from: WireReader): TopicMetadata {
   const errorCode = from.int16();
   const topic = from.compactString() ?? "";
   const topicId = from.raw(16).toString("hex");
@@ -84,7 +84,7 @@ function readTopic(from: WireReader): FoundTopic {
   return { errorCode, topic, topicId: topicId === NO_ID ? null : topicId, partitions };
 }
 
-function readPartition(from: WireReader): FoundPartition {
+function readPartition(from: WireReader): PartitionMetadata {
   from.int16(); // error code: only repeats that there is no leader
   const [partition, leader, leaderEpoch] = [from.int32(), from.int32(), from.int32()];
   for (const _ of ["replicas", "in sync", "offline"]) from.compactArray(() => from.int32());
@@ -94,7 +94,7 @@ function readPartition(from: WireReader): FoundPartition {
 
 export type CoordinatorKind = "group" | "transaction";
 
-export interface FoundCoordinator {
+interface FoundCoordinator {
   readonly errorCode: number;
   readonly nodeId: number;
 }
@@ -131,7 +131,7 @@ export interface JoinedMember {
   readonly metadata: Buffer;
 }
 
-export interface Joined {
+interface Joined {
   readonly errorCode: number;
   readonly generation: number;
   readonly leaderId: string;
@@ -140,7 +140,7 @@ export interface Joined {
   readonly members: readonly JoinedMember[];
 }
 
-export interface JoinTimeouts {
+interface JoinTimeouts {
   readonly sessionTimeoutMs: number;
   /** How long the group waits for its members to rejoin. */
   readonly rebalanceTimeoutMs: number;
@@ -234,7 +234,7 @@ function writeMember(to: WireWriter, { group, memberId, generation }: MemberIden
   to.string(group).int32(generation).string(memberId).string(NO_INSTANCE_ID);
 }
 
-export interface FetchedOffsets {
+interface FetchedOffsets {
   readonly errorCode: number;
   /** The offset is -1 if the group has committed none. */
   readonly offsets: readonly ListedOffset[];

@@ -57,7 +57,7 @@ export interface PartitionCode extends TopicPartition {
   readonly errorCode: number;
 }
 
-export interface Initialized {
+interface Initialized {
   readonly errorCode: number;
   readonly producerId: number;
   readonly epoch: number;
@@ -138,7 +138,7 @@ export function endTxn(
   };
 }
 
-export interface TransactionState {
+interface TransactionState {
   readonly errorCode: number;
   /** Kafka's name: Empty, Ongoing, PrepareCommit, CompleteCommit, PrepareAbort, CompleteAbort, … */
   readonly state: string;
@@ -174,7 +174,7 @@ export function describeTransaction(transactionalId: string): KafkaRequest<reado
 }
 
 /** Record batches as bytes, at most one per partition. */
-export interface EncodedBatch extends TopicPartition {
+export interface ProduceBatch extends TopicPartition {
   readonly bytes: Buffer;
 }
 
@@ -184,7 +184,7 @@ export interface Produced extends PartitionCode {
 
 export function produce(
   transactionalId: string | null,
-  batches: readonly EncodedBatch[],
+  batches: readonly ProduceBatch[],
   timeoutMs: number,
 ): KafkaRequest<readonly Produced[]> {
   const allReplicas = -1;
@@ -229,7 +229,7 @@ export interface FetchedPartition extends PartitionCode {
   readonly recordSet: Buffer;
 }
 
-export interface Fetched {
+interface Fetched {
   readonly errorCode: number;
   readonly partitions: readonly FetchedPartition[];
 }

@@ -3,11 +3,8 @@
 import assert from "node:assert/strict";
 import type { NetExecutor, SampleTask } from "../../../../src/engine/executor.ts";
 import { forecastModels } from "../../../../src/engine/forecast-model.ts";
-import type {
-  Distribution,
-  ForecastAnswer,
-  ForecastOptions,
-} from "../../../../src/models/forecastnet/engine.ts";
+import type { ForecastOptions } from "../../../../src/models/family.ts";
+import type { EngineAnswer, EngineForecast } from "../../../../src/models/forecastnet/engine.ts";
 import { initialWeights } from "../../../../src/models/forecastnet/initial-weights.ts";
 import type { ForecastNetModel, Member } from "../../../../src/models/forecastnet/model.ts";
 import { planNet } from "../../../../src/models/forecastnet/plan.ts";
@@ -38,7 +35,7 @@ export function modelOf(
   };
 }
 
-export function isDistribution(answer: ForecastAnswer): answer is Distribution {
+export function isDistribution(answer: EngineAnswer): answer is EngineForecast {
   return !(answer instanceof ForecastnetError);
 }
 
@@ -46,7 +43,7 @@ export function forecast(
   model: ForecastNetModel,
   some: Partial<ForecastOptions> = {},
   executor = still,
-): Distribution {
+): EngineForecast {
   const [answer] = forecastModels(executor, [{ model, window }], { ...options, ...some });
   if (!isDistribution(answer)) throw answer;
   return answer;

@@ -1,24 +1,25 @@
-// Executors in threads: each loads there, agrees with the reference, and trains. TensorFlow runs on the backend that is
-// set up on this machine.
+// Executors as the product hosts them: each loads in a thread, agrees with the reference, and trains. TensorFlow runs on the
+// backend that is set up on this machine.
 
 import assert from "node:assert/strict";
 import { describe, type TestContext, test } from "node:test";
 import { forecastModels } from "../../../../src/engine/forecast-model.ts";
+import { openInProcessEngine } from "../../../../src/engine/in-process-engine.ts";
 import { createReferenceExecutor } from "../../../../src/engine/reference/reference-executor.ts";
 import type { ExecutorSetup } from "../../../../src/engine/threads/protocol.ts";
 import { openThreadedEngine } from "../../../../src/engine/threads/threaded-engine.ts";
 import type {
-  Distribution,
   Engine,
+  EngineForecast,
+  EngineTask,
   FitTask,
-  ForecastTask,
 } from "../../../../src/models/forecastnet/engine.ts";
 import { frameHistory } from "../../../../src/models/forecastnet/framing.ts";
 import { randomModel, waveOf } from "../../../rig/random-model.ts";
 
 const options = { paths: 8, levels: [0.1, 0.9] };
 
-const tasks: readonly ForecastTask[] = [1, 2, 3].map((seed) => {
+const tasks: readonly EngineTask[] = [1, 2, 3].map((seed) => {
   const model = randomModel({ key: `s${seed}`, seed });
   return { model, window: waveOf(model, seed) };
 });
@@ -58,15 +59,15 @@ async function openFor(t: TestContext, setup: ExecutorSetup): Promise<Engine> {
 }
 
 for (const setup of [{ kind: "simd" }, { kind: "tensorflow", memoryMb: 64 }] as const) {
-  describe(`the ${setup.kind} executor in a thread`, () => {
+  describe(`the ${setup.kind} executor`, () => {
     test("forecasts as the reference does, and reports its hardware", async (t) => {
       const engine = await openFor(t, setup);
       const { name, device, detail } = engine.description;
       assert.equal(name, setup.kind);
       assert.ok(["cpu", "gpu"].includes(device) && detail !== "", `${device}: ${detail}`);
-      const answers = (await engine.forecast(tasks, options)) as readonly Distribution[];
-      const expected = forecastModels(createReferenceExecutor(), tasks, options) as readonly Distribution[];
-      const numbers = ({ mean, standardDeviation, quantiles }: Distribution) =>
+      const answers = (await engine.forecast(tasks, options)) as readonly EngineForecast[];
+      const expected = forecastModels(createReferenceExecutor(), tasks, options) as readonly EngineForecast[];
+      const numbers = ({ mean, standardDeviation, quantiles }: EngineForecast) =>
         [mean, standardDeviation, ...quantiles].flatMap((values) => [...values]);
       for (const [i, answer] of answers.entries()) {
         for (const [n, value] of numbers(answer).entries()) {
@@ -77,7 +78,8 @@ for (const setup of [{ kind: "simd" }, { kind: "tensorflow", memoryMb: 64 }] as 
     });
 
     test("trains nets of several shapes", async (t) => {
-      const engine = await openFor(t, setup);
+      const engine = await openInProcessEngine(setup);
+      t.after(() => engine.close());
       const reported = new Set<number>();
       const results = await engine.fit(fits, { onProgress: ({ task }) => reported.add(task) });
       assert.deepEqual([...reported].sort(), [0, 1, 2]);

@@ -6,7 +6,7 @@ import { describe, type TestContext, test } from "node:test";
 import { forecastModels } from "../../../../src/engine/forecast-model.ts";
 import { createReferenceExecutor } from "../../../../src/engine/reference/reference-executor.ts";
 import { openThreadedEngine } from "../../../../src/engine/threads/threaded-engine.ts";
-import type { Engine, ForecastTask } from "../../../../src/models/forecastnet/engine.ts";
+import type { Engine, EngineTask } from "../../../../src/models/forecastnet/engine.ts";
 import type { ForecastNetSpec } from "../../../../src/models/forecastnet/spec.ts";
 import { ForecastnetError } from "../../../../src/runtime/errors.ts";
 import { randomModel, waveOf } from "../../../rig/random-model.ts";
@@ -19,15 +19,14 @@ async function openFor(t: TestContext, threads = 2): Promise<Engine> {
   return engine;
 }
 
-const tasksOf = (count: number): ForecastTask[] =>
+const tasksOf = (count: number): EngineTask[] =>
   Array.from({ length: count }, (_, i) => {
     const spec = { inputLength: 4 + (i % 3) };
     const model = randomModel({ key: `s${i}`, seed: i, form: i % 2 === 0 ? "FN" : "FN2", spec });
     return { model, window: waveOf(model, i) };
   });
 
-const expected = (tasks: readonly ForecastTask[]) =>
-  forecastModels(createReferenceExecutor(), tasks, options);
+const expected = (tasks: readonly EngineTask[]) => forecastModels(createReferenceExecutor(), tasks, options);
 
 describe("a forecast on threads", () => {
   test("has the same bits as one without threads, in the order of the tasks", async (t) => {
@@ -100,7 +99,7 @@ describe("models on threads", () => {
     const tasks = tasksOf(6);
     await engine.forecast(tasks, options);
     await engine.forecast(tasks, options);
-    const bytes = (some: readonly ForecastTask[]) =>
+    const bytes = (some: readonly EngineTask[]) =>
       some
         .flatMap(({ model }) => model.members)
         .reduce((sum, { weights, residuals }) => sum + weights.byteLength + (residuals?.byteLength ?? 0), 0);

@@ -3,13 +3,13 @@
 import assert from "node:assert/strict";
 import { before, describe, test } from "node:test";
 import type { History } from "../../../../../src/domain.ts";
+import { openInProcessEngine } from "../../../../../src/engine/in-process-engine.ts";
 import { createFamilies, type Families } from "../../../../../src/models/families.ts";
 import { foldsOf } from "../../../../../src/models/folds.ts";
 import type { Engine } from "../../../../../src/models/forecastnet/engine.ts";
 import type { ForecastNetModel } from "../../../../../src/models/forecastnet/model.ts";
 import { encodeModel } from "../../../../../src/models/forecastnet/model-bytes.ts";
 import { trainTask } from "../../../../../src/training/train-task.ts";
-import { createTrainingEngine } from "../../../../../src/training/training-engine.ts";
 import {
   challengersOf,
   historyOf,
@@ -21,7 +21,7 @@ import {
 let engine: Engine;
 let families: Families;
 before(async () => {
-  engine = await createTrainingEngine({ kind: "simd" });
+  engine = await openInProcessEngine({ kind: "simd" });
   families = createFamilies(engine);
 });
 

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { before, describe, test } from "node:test";
+import { openInProcessEngine } from "../../../../../src/engine/in-process-engine.ts";
 import { createFamilies } from "../../../../../src/models/families.ts";
 import type { Engine, FitTask } from "../../../../../src/models/forecastnet/engine.ts";
 import { encodeModel } from "../../../../../src/models/forecastnet/model-bytes.ts";
@@ -7,7 +8,6 @@ import { sharedPlan } from "../../../../../src/models/forecastnet/shared-plan.ts
 import { runStacked } from "../../../../../src/models/forecastnet/training/stacked-fits.ts";
 import { ForecastnetError } from "../../../../../src/runtime/errors.ts";
 import { trainTask } from "../../../../../src/training/train-task.ts";
-import { createTrainingEngine } from "../../../../../src/training/training-engine.ts";
 import type { TrainingTask } from "../../../../../src/training/training-task.ts";
 import {
   challengersOf,
@@ -19,7 +19,7 @@ import {
 
 let engine: Engine;
 before(async () => {
-  engine = await createTrainingEngine({ kind: "simd" });
+  engine = await openInProcessEngine({ kind: "simd" });
 });
 
 const never = new AbortController().signal;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { openThreadedEngine } from "../../../../../src/engine/threads/threaded-engine.ts";
+import { openInProcessEngine } from "../../../../../src/engine/in-process-engine.ts";
 import type { Engine } from "../../../../../src/models/forecastnet/engine.ts";
 import { decodeModel, encodeModel } from "../../../../../src/models/forecastnet/model-bytes.ts";
 import { specOf } from "../../../../../src/models/forecastnet/spec.ts";
@@ -18,7 +18,7 @@ const specs = candidatesFor(task, 300)
 
 let engine: Engine;
 before(async () => {
-  engine = await openThreadedEngine({ setup: { kind: "simd" }, threads: 1 });
+  engine = await openInProcessEngine({ kind: "simd" });
 });
 after(() => engine.close());
 
