@@ -13,11 +13,11 @@ import { type Scenario, scenarioOf, shortestSeries } from "../../bench/calibrati
 import type { Engine } from "../../src/models/forecastnet/engine.ts";
 import { frameHistory } from "../../src/models/forecastnet/framing.ts";
 import type { ForecastNetModel } from "../../src/models/forecastnet/model.ts";
-import { fitScaler } from "../../src/models/forecastnet/scaler.ts";
 import { sharedPlan } from "../../src/models/forecastnet/shared-plan.ts";
 import { specOf } from "../../src/models/forecastnet/spec.ts";
 import { linearStart } from "../../src/models/forecastnet/training/linear-start.ts";
-import { chooseRule } from "../../src/models/linear/linear-map.ts";
+import { chooseRule } from "../../src/models/forecastnet/training/shortcut-map.ts";
+import { fitScaler } from "../../src/models/scaler.ts";
 import { projectRoot } from "../rig/project.ts";
 import { modelOf, openEngine } from "./support/paper-setup.ts";
 

@@ -10,8 +10,8 @@ import { frameHistory } from "../../src/models/forecastnet/framing.ts";
 import { initialWeights } from "../../src/models/forecastnet/initial-weights.ts";
 import { weightCountOf } from "../../src/models/forecastnet/layers.ts";
 import { planNet } from "../../src/models/forecastnet/plan.ts";
-import { fitScaler } from "../../src/models/forecastnet/scaler.ts";
 import { type ForecastNetSpec, specOf } from "../../src/models/forecastnet/spec.ts";
+import { fitScaler } from "../../src/models/scaler.ts";
 import { openEngine, openExecutor, syntheticSeries, τ } from "./support/paper-setup.ts";
 
 const neurons = 24;

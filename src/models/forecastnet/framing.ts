@@ -11,7 +11,7 @@
 
 import { ForecastnetError } from "../../runtime/errors.ts";
 import type { Scaler } from "../family.ts";
-import type { StepRange } from "./scaler.ts";
+import type { StepRange } from "../scaler.ts";
 import type { ForecastNetSpec } from "./spec.ts";
 
 /** Share of the training range. The flattest windows of real sensors measured about 0.04 of it. */

@@ -15,7 +15,7 @@ import {
   rollingFolds,
   stepsOf,
 } from "../folds.ts";
-import { fitScaler } from "../forecastnet/scaler.ts";
+import { fitScaler } from "../scaler.ts";
 import { ScoreSheet, scoreLevels } from "../scores.ts";
 import { type AffineMap, averageMap, type MapShape, naiveMap, repeatMap, smoothMap } from "./affine-map.ts";
 import { dot } from "./cholesky.ts";
@@ -199,8 +199,7 @@ class CandidatePool {
 
   /** Recursion needs a single channel: with several, it would have to forecast all of them to go on. */
   #waysFor(length: number): readonly ("direct" | "recursive")[] {
-    const isShort =
-      length <= fewSeasons * shortestWindow(this.#task.plan.horizon, this.#task.plan.season);
+    const isShort = length <= fewSeasons * shortestWindow(this.#task.plan.horizon, this.#task.plan.season);
     return this.#task.channels === 1 && isShort ? ["direct", "recursive"] : ["direct"];
   }
 

@@ -14,8 +14,8 @@ import { frameHistory } from "../../../src/models/forecastnet/framing.ts";
 import { initialWeights } from "../../../src/models/forecastnet/initial-weights.ts";
 import type { ForecastNetModel } from "../../../src/models/forecastnet/model.ts";
 import { planNet } from "../../../src/models/forecastnet/plan.ts";
-import { fitScaler } from "../../../src/models/forecastnet/scaler.ts";
 import type { ForecastNetSpec } from "../../../src/models/forecastnet/spec.ts";
+import { fitScaler } from "../../../src/models/scaler.ts";
 
 export const τ = 20;
 const length = 4_320;

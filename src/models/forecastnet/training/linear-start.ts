@@ -5,16 +5,21 @@
 // step before, which the cell sees in y_(h−1): with ρ_h the regression of r_h on r_(h−1),
 //   μ_h = x·(D_h − ρ_h·D_(h−1)) + ρ_h·y_(h−1) + (c_h − ρ_h·c_(h−1)),  σ_h = the deviation of r_h − ρ_h·r_(h−1)
 
-import { applyMap, fitMap, type LinearMap, type LinearRule } from "../../linear/linear-map.ts";
 import type { TrainingSet } from "../framing.ts";
 import { initialWeights } from "../initial-weights.ts";
 import { weightCountOf } from "../layers.ts";
 import type { NetPlan } from "../plan.ts";
+import { applyMap, fitMap, type ShortcutMap, type ShortcutRule } from "./shortcut-map.ts";
 
 /** Least σ, in net units: training divides by it, and a perfectly linear series has none. */
 const leastDeviation = 1e-3;
 
-export function linearStart(plan: NetPlan, rows: TrainingSet, rule: LinearRule, seed: number): Float32Array {
+export function linearStart(
+  plan: NetPlan,
+  rows: TrainingSet,
+  rule: ShortcutRule,
+  seed: number,
+): Float32Array {
   const fitted = fitMap(plan, rows, rule);
   const { carry, deviation } = errorsOf(plan, rows, fitted);
   const weights = initialWeights(plan, seed);
@@ -23,7 +28,7 @@ export function linearStart(plan: NetPlan, rows: TrainingSet, rule: LinearRule, 
 }
 
 /** ρ and σ, [step·target]. */
-function errorsOf(plan: NetPlan, rows: TrainingSet, fitted: LinearMap) {
+function errorsOf(plan: NetPlan, rows: TrainingSet, fitted: ShortcutMap) {
   const { targets: T, windowSize } = plan;
   const outputs = plan.cells.length * T;
   const squares = new Float64Array(outputs);
@@ -52,7 +57,7 @@ function placeCell(
   plan: NetPlan,
   weights: Float32Array,
   h: number,
-  { map, constant }: LinearMap,
+  { map, constant }: ShortcutMap,
   carry: Float64Array,
   deviation: Float64Array,
 ): void {

@@ -4,7 +4,6 @@
 import { yieldToEventLoop } from "../../../runtime/waiting.ts";
 import type { Scaler, TrainingSeries } from "../../family.ts";
 import { type Fold, foldsOf, type MeasuredSeries, measureSeries, stepsOf } from "../../folds.ts";
-import { chooseRule, type LinearRule } from "../../linear/linear-map.ts";
 import type { Engine, FitOptions, FitTask } from "../engine.ts";
 import type { TrainingSet } from "../framing.ts";
 import { initialWeights } from "../initial-weights.ts";
@@ -13,6 +12,7 @@ import type { ForecastNetSpec } from "../spec.ts";
 import type { FoldForecasts } from "./fold-forecasts.ts";
 import { linearStart } from "./linear-start.ts";
 import { selectCheckpoint } from "./select-checkpoint.ts";
+import { chooseRule, type ShortcutRule } from "./shortcut-map.ts";
 import { fitScalers, frameRows, thinRows } from "./training-rows.ts";
 
 export interface CandidatesRequest {
@@ -138,7 +138,7 @@ interface Preparation {
   readonly scaler: Scaler;
   readonly rows: TrainingSet;
   readonly start: Float32Array;
-  readonly rule: LinearRule;
+  readonly rule: ShortcutRule;
 }
 
 export async function trainCandidate(
@@ -207,7 +207,7 @@ function prepare(
   spec: ForecastNetSpec,
   series: readonly MeasuredSeries[],
   ends: readonly number[],
-  { seed, known }: { readonly seed: number; readonly known: LinearRule | null },
+  { seed, known }: { readonly seed: number; readonly known: ShortcutRule | null },
 ): Preparation | null {
   const plan = sharedPlan(spec);
   const scalers = fitScalers(series, spec.channels, ends);

@@ -3,8 +3,8 @@
 
 import { createRandom } from "../../../runtime/random.ts";
 import type { Scaler, TrainingSeries } from "../../family.ts";
+import { fitScaler } from "../../scaler.ts";
 import { type FrameSpec, frameHistory, type TrainingSet } from "../framing.ts";
-import { fitScaler } from "../scaler.ts";
 
 /** Most rows of a cohort. A training takes about forty thousand rows with repetition, so more would hardly be used. */
 const mostRows = 12_000;

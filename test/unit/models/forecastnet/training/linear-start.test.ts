@@ -3,10 +3,10 @@ import { describe, test } from "node:test";
 import { createReferenceExecutor } from "../../../../../src/engine/reference/reference-executor.ts";
 import { frameHistory } from "../../../../../src/models/forecastnet/framing.ts";
 import { planNet } from "../../../../../src/models/forecastnet/plan.ts";
-import { fitScaler } from "../../../../../src/models/forecastnet/scaler.ts";
 import { type ForecastNetSpec, type Framing, specOf } from "../../../../../src/models/forecastnet/spec.ts";
 import { linearStart } from "../../../../../src/models/forecastnet/training/linear-start.ts";
-import { applyMap, chooseRule, fitMap } from "../../../../../src/models/linear/linear-map.ts";
+import { applyMap, chooseRule, fitMap } from "../../../../../src/models/forecastnet/training/shortcut-map.ts";
+import { fitScaler } from "../../../../../src/models/scaler.ts";
 import { createRandom } from "../../../../../src/runtime/random.ts";
 
 const framings: readonly Framing[] = [

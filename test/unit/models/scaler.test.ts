@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { fitScaler } from "../../../../src/models/forecastnet/scaler.ts";
-import { ForecastnetError } from "../../../../src/runtime/errors.ts";
+import { fitScaler } from "../../../src/models/scaler.ts";
+import { ForecastnetError } from "../../../src/runtime/errors.ts";
 
 test("brings each channel of the training part into [0, 1] and looks at nothing else", () => {
   const history = Float64Array.of(-900, 900, 2, 10, 6, 30, 4, 20, 999, -999);

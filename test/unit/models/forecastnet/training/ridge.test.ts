@@ -1,17 +1,20 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { RidgeSums } from "../../../../src/models/linear/ridge.ts";
-import { createRandom } from "../../../../src/runtime/random.ts";
+import { RidgeSums } from "../../../../../src/models/forecastnet/training/ridge.ts";
+import { createRandom } from "../../../../../src/runtime/random.ts";
 
 /** y = 3 + 2·x₀ − x₁, and twice that. */
 function sumsOfAPlane(rows: number): RidgeSums {
   const random = createRandom(7);
+  const x = Float32Array.from({ length: 2 * rows }, (_, i) => random.normal() + (i % 2 === 0 ? 5 : 0));
+  const y = Float32Array.from({ length: 2 * rows }, (_, i) => {
+    const row = i - (i % 2);
+    return (1 + (i % 2)) * (3 + 2 * x[row] - x[row + 1]);
+  });
   const sums = new RidgeSums(2, 2);
-  for (let row = 0; row < rows; row++) {
-    const x = Float32Array.of(random.normal() + 5, random.normal());
-    const y = 3 + 2 * x[0] - x[1];
-    sums.add(x, Float32Array.of(y, 2 * y));
-  }
+  // In parts that are no multiples of the rows added at a time.
+  sums.add(x, y, 0, 51);
+  sums.add(x, y, 51, rows);
   return sums;
 }
 
@@ -35,7 +38,13 @@ describe("ridge regression", () => {
 
   test("gives finite numbers for inputs that never move or repeat one another", () => {
     const sums = new RidgeSums(3, 1);
-    for (let row = 0; row < 20; row++) sums.add(Float32Array.of(1, row, row), Float32Array.of(row));
+    const x = Float32Array.from({ length: 60 }, (_, i) => (i % 3 === 0 ? 1 : Math.floor(i / 3)));
+    sums.add(
+      x,
+      Float32Array.from({ length: 20 }, (_, row) => row),
+      0,
+      20,
+    );
     const map = sums.solve(1e-4);
     assert.ok(map.every(Number.isFinite));
     assert.ok(Math.abs(map[1] + map[2] - 1) < 1e-2, "the two equal inputs share the slope");

@@ -1,12 +1,11 @@
-// The best linear map from windows to targets, in closed form: the model of the linear family, and the start of a net's linear
-// shortcut. There are two ways: a regression of every step on the window ("direct"), or one regression of the next step that
+// The best linear map from framed windows to targets, in closed form: the start of a net's linear shortcut. There are two ways: a regression of every step on the window ("direct"), or one regression of the next step that
 // is applied to its own forecasts ("recursive"), which has fewer numbers to fit. The way and the penalty are chosen on the
 // last part of the rows, each block of it forecast from the rows before.
 
-import type { FrameSpec, TrainingSet } from "../forecastnet/framing.ts";
+import type { FrameSpec, TrainingSet } from "../framing.ts";
 import { RidgeSums } from "./ridge.ts";
 
-export interface LinearRule {
+export interface ShortcutRule {
   readonly way: "direct" | "recursive";
   readonly penalty: number;
 }
@@ -17,7 +16,7 @@ const blocks = 3;
 const judgedShare = 0.3;
 
 /** The shapes of a map. The plan of a net has them. */
-export interface MapShape {
+export interface ShortcutShape {
   /** Numbers in a window. */
   readonly windowSize: number;
   /** How many channels are forecast. */
@@ -26,21 +25,21 @@ export interface MapShape {
 }
 
 /** The forecast is constant + window · map. */
-export interface LinearMap {
+export interface ShortcutMap {
   /** [input][step·target] */
   readonly map: Float64Array | Float32Array;
   /** [step·target] */
   readonly constant: Float64Array | Float32Array;
 }
 
-export function fitMap(plan: MapShape, rows: TrainingSet, rule: LinearRule): LinearMap {
+export function fitMap(plan: ShortcutShape, rows: TrainingSet, rule: ShortcutRule): ShortcutMap {
   const sums = sumsOf(plan);
-  addRows(plan, rows, sums, 0, rows.count);
+  sums.add(rows.windows, rows.targets, 0, rows.count);
   return solveMap(plan, sums, rule);
 }
 
-export function chooseRule(plan: MapShape, rows: TrainingSet): LinearRule {
-  const rules = waysOf(plan).flatMap((way) => penalties.map((penalty): LinearRule => ({ way, penalty })));
+export function chooseRule(plan: ShortcutShape, rows: TrainingSet): ShortcutRule {
+  const rules = waysOf(plan).flatMap((way) => penalties.map((penalty): ShortcutRule => ({ way, penalty })));
   const errors = new Float64Array(rules.length);
   const sums = sumsOf(plan);
   const judgedFrom = Math.floor(rows.count * (1 - judgedShare));
@@ -51,7 +50,7 @@ export function chooseRule(plan: MapShape, rows: TrainingSet): LinearRule {
     const to = judgedFrom + Math.floor(((rows.count - judgedFrom) * (block + 1)) / blocks);
     // The targets of a row reach τ − 1 steps ahead: rows closer to the block than that overlap it.
     const known = Math.max(added, from - horizon + 1);
-    addRows(plan, rows, sums, added, known);
+    sums.add(rows.windows, rows.targets, added, known);
     added = known;
     if (sums.rows < 2 * horizon) continue;
     for (const [i, rule] of rules.entries())
@@ -62,23 +61,15 @@ export function chooseRule(plan: MapShape, rows: TrainingSet): LinearRule {
 }
 
 /** Recursion needs a single channel: with several it would need forecasts of channels that are not targets. */
-function waysOf({ spec }: MapShape): readonly LinearRule["way"][] {
+function waysOf({ spec }: ShortcutShape): readonly ShortcutRule["way"][] {
   return spec.channels === 1 ? ["recursive", "direct"] : ["direct"];
 }
 
-function sumsOf({ windowSize, spec, targets }: MapShape): RidgeSums {
+function sumsOf({ windowSize, spec, targets }: ShortcutShape): RidgeSums {
   return new RidgeSums(windowSize, spec.horizon * targets);
 }
 
-function addRows(plan: MapShape, rows: TrainingSet, sums: RidgeSums, from: number, to: number): void {
-  const size = plan.spec.horizon * plan.targets;
-  for (let row = from; row < to; row++) {
-    const window = rows.windows.subarray(row * plan.windowSize, (row + 1) * plan.windowSize);
-    sums.add(window, rows.targets.subarray(row * size, (row + 1) * size));
-  }
-}
-
-function solveMap(plan: MapShape, sums: RidgeSums, { way, penalty }: LinearRule): LinearMap {
+function solveMap(plan: ShortcutShape, sums: RidgeSums, { way, penalty }: ShortcutRule): ShortcutMap {
   const direct = sums.solve(penalty);
   const map = way === "direct" ? direct : recurse(plan, direct);
   return { map, constant: sums.constantOf(map) };
@@ -88,7 +79,7 @@ function solveMap(plan: MapShape, sums: RidgeSums, { way, penalty }: LinearRule)
  * Applies the map of the first step repeatedly, to windows that end with its own forecasts. The level of the window is
  * recomputed each time. All of this is linear in the window, so one window per unit vector gives the whole map.
  */
-function recurse({ windowSize: L, spec }: MapShape, direct: Float64Array): Float64Array {
+function recurse({ windowSize: L, spec }: ShortcutShape, direct: Float64Array): Float64Array {
   const τ = spec.horizon;
   const map = new Float64Array(L * τ);
   const window = new Float64Array(L + τ);
@@ -120,7 +111,7 @@ function levelOf(
 }
 
 /** Sum of absolute errors over the rows from … to − 1. */
-function errorOf(plan: MapShape, rows: TrainingSet, map: LinearMap, from: number, to: number): number {
+function errorOf(plan: ShortcutShape, rows: TrainingSet, map: ShortcutMap, from: number, to: number): number {
   const outputs = plan.spec.horizon * plan.targets;
   let error = 0;
   for (let row = from; row < to; row++) {
@@ -132,7 +123,7 @@ function errorOf(plan: MapShape, rows: TrainingSet, map: LinearMap, from: number
 
 /** The forecast from `size` numbers of `windows`, starting at `at`. */
 export function applyMap(
-  { map, constant }: LinearMap,
+  { map, constant }: ShortcutMap,
   windows: Float32Array,
   at: number,
   size: number,

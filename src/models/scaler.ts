@@ -1,8 +1,8 @@
 // Fits the scaler of a model on its training part: each channel to [0, 1], as in the paper, or to mean 0 and deviation 1,
 // which one far outlier does not distort.
 
-import { ForecastnetError } from "../../runtime/errors.ts";
-import type { Scaler } from "../family.ts";
+import { ForecastnetError } from "../runtime/errors.ts";
+import type { Scaler } from "./family.ts";
 
 /** A part of a history: steps `from` … `to` − 1. */
 export interface StepRange {

@@ -1,0 +1,66 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import {
+  type AffineMap,
+  averageMap,
+  naiveMap,
+  repeatMap,
+  smoothMap,
+} from "../../../../src/models/linear/affine-map.ts";
+
+function apply({ weights, constant }: AffineMap, window: readonly number[]): number[] {
+  return [...constant].map((start, o) =>
+    window.reduce((sum, value, i) => sum + weights[o * window.length + i] * value, start),
+  );
+}
+
+const near = (found: readonly number[], expected: readonly number[]) => {
+  assert.equal(found.length, expected.length);
+  for (const [i, value] of expected.entries())
+    assert.ok(Math.abs(found[i] - value) < 1e-9, `step ${i} is ${found[i]}, not ${value}`);
+};
+
+describe("a map that needs no fitting", () => {
+  test("repeats the last season, channel by channel, beyond one season too", () => {
+    near(apply(naiveMap({ length: 3, horizon: 4, channels: 1 }), [1, 2, 3]), [1, 2, 3, 1]);
+    near(apply(naiveMap({ length: 2, horizon: 2, channels: 2 }), [1, 10, 2, 20]), [1, 10, 2, 20]);
+  });
+
+  test("continues a seasonal pattern without a trend, whatever the smoothing", () => {
+    for (const smoothing of [0.05, 0.5, 1]) {
+      const map = smoothMap({ length: 6, horizon: 4, channels: 1 }, 3, smoothing);
+      near(apply(map, [5, 7, 9, 5, 7, 9]), [5, 7, 9, 5]);
+    }
+  });
+
+  test("follows a step of the level as far as the smoothing says", () => {
+    const steps = [0, 0, 0, 0, 0, 0, 6, 6].flatMap((level) => [level, level]);
+    const [slow, fast] = [0.05, 0.5].map((smoothing) => {
+      const [first, second] = apply(smoothMap({ length: 16, horizon: 2, channels: 1 }, 2, smoothing), steps);
+      return (first + second) / 2;
+    });
+    assert.ok(slow > 1.5 && slow < 3 && fast > 5 && fast < 6, `slow ${slow}, fast ${fast}`);
+  });
+});
+
+describe("the map of one step", () => {
+  test("applied to its own forecasts gives what a loop gives, beyond the window too", () => {
+    const next: AffineMap = { weights: Float64Array.of(0.2, -0.1, 0.8), constant: Float64Array.of(0.5) };
+    const horizon = 7;
+    const values = [1, 4, 2];
+    for (let h = 0; h < horizon; h++) values.push(...apply(next, values.slice(h, h + 3)));
+    near(apply(repeatMap(next, horizon), [1, 4, 2]), values.slice(3));
+  });
+});
+
+describe("the average of maps", () => {
+  test("forecasts the weighted mean of what they forecast, from the longest window", () => {
+    const short = naiveMap({ length: 1, horizon: 2, channels: 1 });
+    const long = naiveMap({ length: 3, horizon: 2, channels: 1 });
+    const average = averageMap([
+      { map: short, share: 0.25 },
+      { map: { ...long, constant: Float64Array.of(4, 8) }, share: 0.75 },
+    ]);
+    near(apply(average, [1, 2, 3]), [0.25 * 3 + 0.75 * 5, 0.25 * 3 + 0.75 * 10]);
+  });
+});
