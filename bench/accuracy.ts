@@ -1,10 +1,10 @@
 // `npm run bench:accuracy`: how good the forecasts are on real series, by the protocol of bench/accuracy/protocol.ts.
-// Prints the table, and writes docs/accuracy.md when all of the project's own samples were run.
+// Prints the tables, and writes docs/accuracy.md when all of the project's own samples were run.
 //
 //   npm run bench:accuracy                         the samples
 //   npm run bench:accuracy -- --data DIR           other series, one CSV file each (timestamp,value)
 //   npm run bench:accuracy -- --only lake,elect    some of them
-//   more: --season N (steps; default from the timestamps), --members 1,4 (sizes of the ensemble), --paths 100,
+//   more: --season N (steps; default from the timestamps), --models linear,normal, --history default (or long, or both),
 //         --threads 2
 
 import { writeFileSync } from "node:fs";
@@ -13,9 +13,9 @@ import { parseArgs } from "node:util";
 import { createFamilies } from "../src/models/families.ts";
 import type { Model } from "../src/models/family.ts";
 import { projectRoot } from "../test/rig/project.ts";
-import { accuracySection, type SeriesScores } from "./accuracy/accuracy-page.ts";
-import { serve, trainNets } from "./accuracy/forecasters.ts";
-import { pastOf, scoreForecaster } from "./accuracy/protocol.ts";
+import { accuracySection, type ModelScore, type SeriesScores } from "./accuracy/accuracy-page.ts";
+import { recipes, serve, trainOn } from "./accuracy/forecasters.ts";
+import { histories, pastOf, scoreForecaster } from "./accuracy/protocol.ts";
 import { readSamples, type SampleSeries } from "./accuracy/sample-series.ts";
 import { openBenchEngine } from "./rig/bench-engine.ts";
 import { toMarkdown } from "./rig/report.ts";
@@ -25,56 +25,64 @@ const { values: options } = parseArgs({
     data: { type: "string" },
     only: { type: "string" },
     season: { type: "string" },
-    members: { type: "string", default: "1,4" },
-    paths: { type: "string", default: "100" },
+    models: { type: "string", default: recipes.map(({ name }) => name).join() },
+    history: { type: "string", default: "both" },
     threads: { type: "string", default: "2" },
   },
 });
-const sizes = options.members.split(",").map(Number);
 const season = options.season === undefined ? null : Number(options.season);
-const samples = readSamples(options.data ?? join(projectRoot, "samples"), season).filter(
-  ({ name }) => options.only === undefined || options.only.split(",").includes(name),
-);
+const isWanted = ({ name }: SampleSeries) =>
+  options.only === undefined || options.only.split(",").includes(name);
+const folders =
+  options.data === undefined
+    ? ["samples", "samples/more"].map((one) => join(projectRoot, one))
+    : [options.data];
+const groups = folders.map((folder) => readSamples(folder, season).filter(isWanted));
+const trained = recipes.filter(({ name }) => options.models.split(",").includes(name));
+const asked = histories.filter(({ name }) => options.history === "both" || options.history === name);
+if (trained.length === 0 || asked.length === 0)
+  throw new Error(
+    `--models takes ${recipes.map(({ name }) => name).join(", ")}; --history takes default, long or both`,
+  );
 
 const engine = await openBenchEngine(Number(options.threads));
 const families = createFamilies(engine);
-const scores: SeriesScores[] = [];
-for (const series of samples) {
-  scores.push(await measure(series));
-  process.stderr.write(`${series.name}: done\n`);
+const tables: string[] = [];
+for (const history of asked) {
+  const scores: SeriesScores[][] = [];
+  for (const group of groups) {
+    const measured: SeriesScores[] = [];
+    for (const series of group) measured.push(await measure(series, history));
+    scores.push(measured);
+  }
+  tables.push(toMarkdown(accuracySection(history, trained, scores)));
 }
 await engine.close();
 
-const table = toMarkdown(accuracySection(sizes, scores));
-process.stdout.write(`${table}\n`);
-if (options.data === undefined && options.only === undefined && season === null) {
+process.stdout.write(`${tables.join("\n")}\n`);
+const isWhole = options.data === undefined && options.only === undefined && season === null;
+if (isWhole && trained.length === recipes.length && asked.length === histories.length) {
   const head =
     "# Accuracy\n\n`npm run bench:accuracy` writes this page. Do not edit it; run the command again. The series are those of [samples](../samples/README.md).\n";
-  writeFileSync(join(projectRoot, "docs", "accuracy.md"), `${head}\n${table}`);
+  writeFileSync(join(projectRoot, "docs", "accuracy.md"), `${head}\n${tables.join("\n")}`);
 }
 
-async function measure(series: SampleSeries): Promise<SeriesScores> {
-  const { name, season } = series;
+async function measure(series: SampleSeries, history: (typeof histories)[number]): Promise<SeriesScores> {
   const scoreOf = (model: Model) =>
-    scoreForecaster(series, async () => serve(families, model, season, Number(options.paths)));
+    scoreForecaster(series, async () => serve(families, model, series.season));
+  const { name, season } = series;
   const naive = await scoreOf(families.baselineFor(name, { horizon: season, season, channels: 1 }));
-  const startedMs = performance.now();
-  const models = await trainNets(engine, pastOf(series), season, name, sizes);
-  const trainingSeconds = (performance.now() - startedMs) / 1_000;
-  // As in a worker: a series without a model is served by seasonal-naive.
-  if (models === null) {
-    return {
-      name,
-      naive,
-      ours: sizes.map(() => naive),
-      trainingSeconds,
-      kilobytes: sizes.map(() => 0),
-    };
+  const ours: ModelScore[] = [];
+  for (const recipe of trained) {
+    const before = process.cpuUsage();
+    const found = await trainOn(families, pastOf(series, history), recipe, series);
+    const { user, system } = process.cpuUsage(before);
+    const cost = { cpuSeconds: (user + system) / 1e6, bytes: found?.bytes ?? 0 };
+    // As in a worker: a series without a model is served by seasonal-naive.
+    ours.push({ ...cost, score: found === null ? naive : await scoreOf(found.model) });
+    process.stderr.write(
+      `${history.name} history, ${name}, ${recipe.name}: ${cost.cpuSeconds.toFixed(1)} s\n`,
+    );
   }
-  const ours = [];
-  for (const model of models) ours.push(await scoreOf(model));
-  const kilobytes = models.map(({ members }) =>
-    members.reduce((sum, { weights }) => sum + weights.byteLength / 1_000, 0),
-  );
-  return { name, naive, ours, trainingSeconds, kilobytes };
+  return { name, naive, ours };
 }

@@ -1,78 +1,99 @@
-// The table of `bench:accuracy`, printed and written to docs/accuracy.md.
+// The tables of `bench:accuracy`, printed and written to docs/accuracy.md.
 
 import type { Section } from "../rig/report.ts";
+import type { Recipe } from "./forecasters.ts";
 import { type Marked, markedForecasters, markOf } from "./marks.ts";
-import type { Score } from "./protocol.ts";
+import type { HistoryRule, Score } from "./protocol.ts";
+
+export interface ModelScore {
+  readonly score: Score;
+  /** Of training, all threads together. */
+  readonly cpuSeconds: number;
+  /** Of the stored model. */
+  readonly bytes: number;
+}
 
 export interface SeriesScores {
   readonly name: string;
   readonly naive: Score;
-  /** One per ensemble size. */
-  readonly ours: readonly Score[];
-  readonly trainingSeconds: number;
-  /** Of the weights, per ensemble size. */
-  readonly kilobytes: readonly number[];
+  /** One per recipe. */
+  readonly ours: readonly ModelScore[];
 }
 
 const marks = Object.keys(markedForecasters) as Marked[];
 
-export function accuracySection(sizes: readonly number[], scores: readonly SeriesScores[]): Section {
-  const hasMarks = scores.every(({ name }) => markOf(name, "arima") !== null);
-  const rivals = hasMarks ? marks : [];
-  const ofRival = (series: string, rival: Marked) => markOf(series, rival) as Score;
-  const columns = [
-    "series",
-    "seasonal-naive",
-    ...rivals,
-    ...sizes.map((size) => (size === 1 ? "**1 net**" : `**${size} nets**`)),
-  ];
-  const rows = scores.map(({ name, naive, ours }) => [
+/** `groups` are the samples, and more of them. */
+export function accuracySection(
+  history: HistoryRule,
+  recipes: readonly Recipe[],
+  groups: readonly (readonly SeriesScores[])[],
+): Section {
+  const all = groups.flat();
+  // Other forecasters were measured with the long history.
+  const rivals =
+    history.name === "long" ? marks.filter((mark) => all.some(({ name }) => markOf(name, mark))) : [];
+  const columns = ["series", "seasonal-naive", ...rivals, ...recipes.map(({ name }) => `**${name}**`)];
+  const rows = all.map(({ name, naive, ours }) => [
     name,
     show(naive),
-    ...rivals.map((rival) => show(ofRival(name, rival))),
-    ...ours.map(show),
+    ...rivals.map((rival) => showOrDash(markOf(name, rival))),
+    ...ours.map(({ score }) => show(score)),
   ]);
-  const means = [
-    "geometric mean against seasonal-naive, mean coverage",
-    summary(scores.map(({ naive }) => [naive, naive])),
-    ...rivals.map((rival) => summary(scores.map(({ name, naive }) => [ofRival(name, rival), naive]))),
-    ...sizes.map((_, i) => summary(scores.map(({ naive, ours }) => [ours[i], naive]))),
+  const filled = groups.filter((group) => group.length > 0);
+  const parts = filled.length > 1 ? [...filled, all] : [all];
+  const means = parts.map((part) => [
+    `geometric mean against seasonal-naive, mean coverage: ${part.length} series`,
+    summary(part, ({ naive }) => naive),
+    ...rivals.map((rival) => summary(part, ({ name }) => markOf(name, rival))),
+    ...recipes.map((_, i) => summary(part, ({ ours }) => ours[i].score)),
+  ]);
+  const costs = [
+    costRow("CPU seconds per model, median (most)", ({ cpuSeconds }) => cpuSeconds, 2),
+    costRow("kB per model in float16, median (most)", ({ bytes }) => bytes / 1_000, 1),
   ];
   return {
-    title: "MASE / CRPS / coverage of the 80 % interval",
-    method,
+    title: `${history.title}: MASE / CRPS / coverage of the 80 % interval`,
+    method: history.name === "long" ? longMethod : method,
     columns,
-    rows: [...rows, means],
-    outcome: outcomeOf(sizes, scores),
+    rows: [...rows, ...means, ...costs],
   };
+
+  function costRow(title: string, of: (model: ModelScore) => number, digits: number): readonly string[] {
+    const cells = recipes.map((_, i) => {
+      const costs = all.map(({ ours }) => of(ours[i])).sort((one, other) => one - other);
+      return `${costs[Math.floor(costs.length / 2)].toFixed(digits)} (${costs[costs.length - 1].toFixed(digits)})`;
+    });
+    return [title, ...["seasonal-naive", ...rivals].map(() => ""), ...cells];
+  }
 }
 
 const method = `The test part is the last tenth of each series, at most 1,000 points. A forecast of one season starts at every half season of the test part. All learning and
-all choices use at most 3,000 points before the test part. MASE and CRPS (twice the mean pinball loss over
-the quantiles .05 … .95) are divided by the mean one-step change before the test part. Lower is better. Coverage should be .80.
+all choices use the 60 seasons before the test part: what a worker stores by default. MASE and CRPS (twice the mean pinball loss over
+the quantiles .05 … .95) are divided by the mean one-step change before the test part. Lower is better. Coverage is that of the uncalibrated interval and should be .80.
 
-\`seasonal-naive\` is the family that workers serve: the last season, with the distribution of its recent errors. Its point forecast is the median.
+\`seasonal-naive\` is the family that workers serve to series without a model: the last season, with the distribution of its recent errors. \`linear\` is the linear
+family; \`quick\`, \`normal\` and \`thorough\` are ForecastNet with that \`retrain.effort\`, at most four nets, 100 sample paths. All are trained as a worker trains them, with one seed, before the
+gate: a worker would refuse those that are worse than seasonal-naive.`;
 
-Our columns are models trained by this project (\`src/models/forecastnet/training/train-candidates.ts\`) with one seed: nets with the paper's dense cells and a linear shortcut that starts from a closed-form fit. Four frames and four window
-lengths are candidates, all judged on two folds of the past. "4 nets" serves the best combination of four nets as one mixture of 100 sample paths. The other forecasters were measured
-once with their own libraries, by the same protocol, and are quoted: ${marks.map((mark) => `\`${mark}\` ${markedForecasters[mark]}`).join("; ")}.`;
-
-function outcomeOf(sizes: readonly number[], scores: readonly SeriesScores[]): string {
-  const seconds = scores.map(({ trainingSeconds }) => trainingSeconds);
-  const sizesInWords = sizes.map((size, i) => {
-    const kilobytes = scores.map((score) => score.kilobytes[i]);
-    return `${size === 1 ? "1 net" : `${size} nets`} ${Math.round(Math.min(...kilobytes))} to ${Math.round(Math.max(...kilobytes))} kB`;
-  });
-  return `Training took ${Math.round(Math.min(...seconds))} to ${Math.round(Math.max(...seconds))} s per series on this machine. Weights: ${sizesInWords.join(", ")}.`;
-}
+const longMethod = `The same with at most 3,000 points before the test part, as the other forecasters had. Those were measured once with their own libraries, by the same
+protocol, and are quoted: ${marks.map((mark) => `\`${mark}\` ${markedForecasters[mark]}`).join("; ")}.`;
 
 function show({ mase, crps, coverage80 }: Score): string {
   return `${mase.toFixed(3)} / ${crps.toFixed(3)} / ${coverage80.toFixed(2)}`;
 }
 
-function summary(pairs: readonly (readonly [Score, Score])[]): string {
+function showOrDash(score: Score | null): string {
+  return score === null ? "–" : show(score);
+}
+
+/** A dash where a forecaster was not measured on all of the series. */
+function summary(series: readonly SeriesScores[], scoreOf: (one: SeriesScores) => Score | null): string {
+  const scores = series.map(scoreOf).filter((score) => score !== null);
+  if (scores.length < series.length) return "–";
   const geometric = (of: (score: Score) => number) =>
-    Math.exp(pairs.reduce((sum, [score, naive]) => sum + Math.log(of(score) / of(naive)), 0) / pairs.length);
-  const coverage80 = pairs.reduce((sum, [score]) => sum + score.coverage80, 0) / pairs.length;
+    Math.exp(
+      scores.reduce((sum, score, i) => sum + Math.log(of(score) / of(series[i].naive)), 0) / scores.length,
+    );
+  const coverage80 = scores.reduce((sum, score) => sum + score.coverage80, 0) / scores.length;
   return show({ mase: geometric(({ mase }) => mase), crps: geometric(({ crps }) => crps), coverage80 });
 }

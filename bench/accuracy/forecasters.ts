@@ -1,40 +1,54 @@
-// The forecasters that are compared: models of our families, trained on the past and asked as a worker asks them.
+// The forecasters that are compared: models of our families, trained on the past as a worker trains them, stored as it stores
+// them, and asked as it asks them.
 
 import type { Families } from "../../src/models/families.ts";
-import type { Model } from "../../src/models/family.ts";
-import type { Engine } from "../../src/models/forecastnet/engine.ts";
-import type { ForecastNetModel } from "../../src/models/forecastnet/model.ts";
-import { candidatesFor } from "../../src/models/forecastnet/training/candidates.ts";
-import { assembleModel } from "../../src/models/forecastnet/training/ensemble.ts";
-import { trainCandidates } from "../../src/models/forecastnet/training/train-candidates.ts";
+import type { Effort, FamilyPlan, Model } from "../../src/models/family.ts";
 import { seasonalErrorsBefore } from "../../src/models/score-on-folds.ts";
 import { type FittedForecaster, levels } from "./protocol.ts";
 
-/** Trains the candidates once and assembles a model of each size from them. Null where the past is too short. */
-export async function trainNets(
-  engine: Engine,
-  history: Float64Array,
-  season: number,
-  name: string,
-  sizes: readonly number[],
-): Promise<readonly ForecastNetModel[] | null> {
-  const task = { horizon: season, season, channels: 1, targets: [0] };
-  const series = [{ values: history, filled: null }];
-  const request = { specs: candidatesFor(task, history.length), series, seed: 1 };
-  const result = await trainCandidates(engine, request);
+/** What a series is trained with. */
+export interface Recipe {
+  readonly name: string;
+  readonly family: string;
+  readonly effort: Effort;
+  /** Most nets in a model. */
+  readonly members: number;
+}
+
+/** The recipes of the page, by the names that the configuration has for them. */
+export const recipes: readonly Recipe[] = [
+  { name: "linear", family: "linear", effort: "normal", members: 1 },
+  { name: "quick", family: "forecastnet", effort: "quick", members: 4 },
+  { name: "normal", family: "forecastnet", effort: "normal", members: 4 },
+  { name: "thorough", family: "forecastnet", effort: "thorough", members: 4 },
+];
+
+export interface Trained {
+  readonly model: Model;
+  readonly bytes: number;
+}
+
+/** Null where the past is too short: a worker then serves seasonal-naive. */
+export async function trainOn(
+  families: Families,
+  past: Float64Array,
+  { family, effort, members }: Recipe,
+  { name, season }: { readonly name: string; readonly season: number },
+): Promise<Trained | null> {
+  const plan: FamilyPlan = { family, horizon: season, season, form: "auto", effort, members };
+  const task = { key: name, plan, channels: 1, series: [{ values: past, filled: null }], seed: 1 };
+  const result = await families.named(family).train(task, new AbortController().signal);
   if (result.outcome === "cancelled") throw new Error(`${name}: training was cancelled`);
   if (result.outcome === "failed") {
     process.stderr.write(`${name}: no model, seasonal-naive serves: ${result.reason}\n`);
     return null;
   }
-  return sizes.map((members) => {
-    const assembly = { key: name, version: String(members), members };
-    return assembleModel(request, result.candidates, assembly).model;
-  });
+  const bytes = families.of(result.model).encode({ ...result.model, version: "bench" }, "float16");
+  return { model: families.of(result.model).decode(bytes, name), bytes: bytes.length };
 }
 
 /** Asks a model at every origin with what a window would hold there. Its point is the median. */
-export function serve(families: Families, model: Model, season: number, paths: number): FittedForecaster {
+export function serve(families: Families, model: Model, season: number): FittedForecaster {
   const { horizon, channels, inputSteps } = families.of(model).shapeOf(model);
   const median = (levels.length - 1) / 2;
   return async (values, origins) => {
@@ -48,7 +62,7 @@ export function serve(families: Families, model: Model, season: number, paths: n
         seasonalErrors: seasonalErrorsBefore(series, { origin, season, channels, levels }),
       },
     }));
-    return (await families.forecast(tasks, { paths, levels })).map((answer) => {
+    return (await families.forecast(tasks, { paths: 100, levels })).map((answer) => {
       if (answer instanceof Error) throw answer;
       return { point: answer.quantiles[median], quantiles: answer.quantiles };
     });

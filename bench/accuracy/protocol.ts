@@ -1,5 +1,5 @@
 // The rules by which forecasters are compared. N points; the test part is the last min(⌊N/10⌋, 1000); origins from
-// its first point every τ/2 steps while τ steps are left. A forecaster is fitted once, on at most 3,000 points
+// its first point every τ/2 steps while τ steps are left. A forecaster is fitted once, on a history
 // before the test part, and at an origin sees only what lies before it. MASE and CRPS are divided by the mean
 // |x_t − x_(t−1)| over all points before the test part.
 
@@ -31,9 +31,25 @@ export interface Score {
   readonly coverage80: number;
 }
 
-const longestPast = 3_000;
+/** How much of the past a forecaster is fitted on. */
+export interface HistoryRule {
+  readonly name: "default" | "long";
+  readonly title: string;
+  stepsOf(season: number): number;
+}
 
-export async function scoreForecaster(series: SampleSeries, forecaster: Forecaster): Promise<Score> {
+/** What a worker stores by default, and what the other forecasters had. */
+export const histories: readonly HistoryRule[] = [
+  { name: "default", title: "With the default history, 60 seasons", stepsOf: (season) => 60 * season },
+  { name: "long", title: "With 3,000 points", stepsOf: () => 3_000 },
+];
+const longHistory = histories[1];
+
+export async function scoreForecaster(
+  series: SampleSeries,
+  forecaster: Forecaster,
+  history = longHistory,
+): Promise<Score> {
   const { values, season, name } = series;
   const testFrom = testStart(values);
   const naiveError = naiveErrorOf(values, 0, testFrom);
@@ -41,7 +57,7 @@ export async function scoreForecaster(series: SampleSeries, forecaster: Forecast
     throw new Error(`${name}: it does not move before its test part; nothing can be scored`);
   const origins: number[] = [];
   for (let o = testFrom; o + season <= values.length; o += season / 2) origins.push(Math.floor(o));
-  const fitted = await forecaster(pastOf(series), season, name);
+  const fitted = await forecaster(pastOf(series, history), season, name);
   const forecasts = await fitted(values, origins);
   const sheet = new ScoreSheet(levels);
   origins.forEach((origin, i) => {
@@ -57,9 +73,9 @@ export async function scoreForecaster(series: SampleSeries, forecaster: Forecast
 }
 
 /** What a forecaster may be fitted on. */
-export function pastOf({ values }: SampleSeries): Float64Array {
+export function pastOf({ values, season }: SampleSeries, history: HistoryRule): Float64Array {
   const end = testStart(values);
-  return values.slice(Math.max(0, end - longestPast), end);
+  return values.slice(Math.max(0, end - history.stepsOf(season)), end);
 }
 
 function testStart({ length }: Float64Array): number {

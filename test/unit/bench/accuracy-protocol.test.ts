@@ -4,7 +4,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { serve } from "../../../bench/accuracy/forecasters.ts";
-import { type Forecaster, levels, pastOf, scoreForecaster } from "../../../bench/accuracy/protocol.ts";
+import {
+  type Forecaster,
+  histories,
+  levels,
+  pastOf,
+  scoreForecaster,
+} from "../../../bench/accuracy/protocol.ts";
 import { readSamples } from "../../../bench/accuracy/sample-series.ts";
 import { quantile } from "../../../bench/rig/report.ts";
 import { storedFamilies } from "../../../src/models/families.ts";
@@ -50,7 +56,7 @@ describe("the protocol of the accuracy bench", () => {
     for (const series of readSamples(join(projectRoot, "samples"), null)) {
       const { name, season } = series;
       const model = storedFamilies.baselineFor(name, { horizon: season, season, channels: 1 });
-      const served = await scoreForecaster(series, async () => serve(storedFamilies, model, season, 1));
+      const served = await scoreForecaster(series, async () => serve(storedFamilies, model, season));
       const [knownMase, knownCrps] = known[name];
       for (const [score, expected] of [
         [served.mase, knownMase],
@@ -62,9 +68,12 @@ describe("the protocol of the accuracy bench", () => {
 
   test("hands a forecaster nothing of the test part to fit on", () => {
     const values = Float64Array.from({ length: 20_000 }, (_, t) => t);
-    const past = pastOf({ name: "s", values, season: 24 });
-    assert.equal(past.length, 3_000);
-    assert.equal(past[past.length - 1], 20_000 - 1_000 - 1);
+    const lengths = histories.map((history) => {
+      const past = pastOf({ name: "s", values, season: 24 }, history);
+      assert.equal(past[past.length - 1], 20_000 - 1_000 - 1);
+      return past.length;
+    });
+    assert.deepEqual(lengths, [60 * 24, 3_000]);
   });
 });
 
