@@ -48,8 +48,6 @@ export interface TrainingSession {
   validate(criterion: Criterion): Float64Array;
   /** A copy of one net's weights. */
   weights(net: number): Float32Array;
-  /** Replaces the weights and resets the moments. */
-  reset(net: number, weights: Float32Array): void;
   close(): void;
 }
 

@@ -125,14 +125,11 @@ function checkTask(
       refuse("WINDOW_UNFIT", `the ${name} set has ${found} numbers; expected ${windows} and ${targets}`);
     }
   }
-  const { batchSize, maxEpochs, patience, searchEpochs, learningRates } = options;
-  for (const [name, value] of Object.entries({ batchSize, maxEpochs, patience, searchEpochs })) {
+  const { batchSize, maxEpochs, learningRate } = options;
+  for (const [name, value] of Object.entries({ batchSize, maxEpochs })) {
     if (!(value >= 1)) refuse("CONFIG_INVALID", `${name} is ${value}; expected 1 or more`);
   }
-  if (learningRates.length === 0 || !learningRates.every((rate) => rate > 0)) {
-    refuse(
-      "CONFIG_INVALID",
-      `learningRates is ${JSON.stringify(learningRates)}; expected one or more numbers above 0`,
-    );
+  if (!(learningRate > 0)) {
+    refuse("CONFIG_INVALID", `learningRate is ${learningRate}; expected a number above 0`);
   }
 }

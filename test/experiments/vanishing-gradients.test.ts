@@ -59,14 +59,11 @@ async function lossAfterTraining(spec: ForecastNetSpec): Promise<{ before: numbe
     seed: 1,
     batchSize: 64,
     maxEpochs: 10,
-    patience: 10,
-    learningRates: [1e-3],
-    searchEpochs: 1,
+    learningRate: 1e-3,
     weightDecay: 0,
     shortcutRate: 1,
     schedule: "constant",
     stepsPerEpoch: null,
-    keepsEpochs: false,
     criterion: "forced",
   } as const;
   const { loss } = executor.differentiate({ plan, weights: start }, rows);

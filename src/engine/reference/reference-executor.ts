@@ -120,8 +120,8 @@ function rowOf(plan: NetPlan, rows: Rows, row: number): { x: Float64Array; targe
 class ReferenceSession implements TrainingSession {
   readonly #plan: NetPlan;
   readonly #tasks: readonly SessionTask[];
-  readonly #weights: Float64Array[];
-  readonly #adams: Adam[];
+  readonly #weights: readonly Float64Array[];
+  readonly #adams: readonly Adam[];
 
   constructor(plan: NetPlan, tasks: readonly SessionTask[]) {
     this.#plan = plan;
@@ -150,11 +150,6 @@ class ReferenceSession implements TrainingSession {
 
   weights(net: number): Float32Array {
     return Float32Array.from(this.#weights[net]);
-  }
-
-  reset(net: number, weights: Float32Array): void {
-    this.#weights[net] = Float64Array.from(weights);
-    this.#adams[net] = new Adam(this.#plan);
   }
 
   close(): void {}

@@ -39,12 +39,19 @@ export class SimdSession implements TrainingSession {
     this.#training = new RowPass(plan, { criterion: "forced", gradient: true }, kernel, heap);
     this.#gradient = heap.reserve(this.#netBytes);
     this.#parts = partsOf(plan);
-    this.#nets = tasks.map((task) => ({ task, address: heap.reserve(3 * this.#netBytes), steps: 0 }));
-    for (const [net, { weights }] of tasks.entries()) this.reset(net, weights);
+    this.#nets = tasks.map((task) => this.#place(task));
   }
 
   get #netBytes(): number {
     return this.#plan.weightCount * NUMBER;
+  }
+
+  #place(task: SessionTask): TrainedNet {
+    const address = this.#heap.reserve(3 * this.#netBytes);
+    packWeights(this.#plan, task.weights, this.#numbersAt(address));
+    this.#numbersAt(address + this.#netBytes).fill(0);
+    this.#numbersAt(address + 2 * this.#netBytes).fill(0);
+    return { task, address, steps: 0 };
   }
 
   step(rows: readonly (Int32Array | null)[], adam: readonly AdamOptions[]): Float64Array {
@@ -71,14 +78,6 @@ export class SimdSession implements TrainingSession {
     const weights = new Float32Array(this.#plan.weightCount);
     unpackWeights(this.#plan, this.#numbersAt(this.#nets[net].address), weights);
     return weights;
-  }
-
-  reset(net: number, weights: Float32Array): void {
-    const trained = this.#nets[net];
-    packWeights(this.#plan, weights, this.#numbersAt(trained.address));
-    this.#numbersAt(trained.address + this.#netBytes).fill(0);
-    this.#numbersAt(trained.address + 2 * this.#netBytes).fill(0);
-    trained.steps = 0;
   }
 
   close(): void {

@@ -39,19 +39,13 @@ export interface FitOptions {
   /** Steps between validations; null for one pass over all rows. */
   readonly stepsPerEpoch: number | null;
   readonly maxEpochs: number;
-  /** Training ends after this many epochs without a better validation loss. */
-  readonly patience: number;
-  /** Each is tried from the same start for `searchEpochs`; training continues with the best by validation loss. */
-  readonly learningRates: readonly number[];
-  readonly searchEpochs: number;
+  readonly learningRate: number;
   readonly weightDecay: number;
   /** Factor on the learning rate for the weights of a linear shortcut. */
   readonly shortcutRate: number;
   /** "cosine" warms up for a few steps, then falls to zero at the last epoch. */
   readonly schedule: "constant" | "cosine";
-  /** Whether the result has the weights after each epoch. */
-  readonly keepsEpochs: boolean;
-  /** The validation loss that decides when to stop and which weights to return. */
+  /** The validation loss that decides which weights are the best. */
   readonly criterion: Criterion;
 }
 
@@ -70,13 +64,12 @@ export type FitResult =
       /** The weights with the best validation loss, not the last ones. */
       readonly weights: Float32Array;
       readonly validationLoss: number;
-      readonly learningRate: number;
-      /** The epoch of these weights, counted from the start of the search. */
+      /** The epoch of these weights; 0 for the initial ones. */
       readonly epoch: number;
-      /** The weights after each epoch of training, without the search; empty unless `keepsEpochs`. */
+      /** The weights after each epoch. */
       readonly epochs: readonly Float32Array[];
     }
-  /** At every learning rate the loss was not a number, or grew without bound. */
+  /** The loss was not a number, or grew without bound, before any improvement. */
   | { readonly outcome: "diverged"; readonly reason: string }
   | { readonly outcome: "cancelled" };
 

@@ -33,7 +33,7 @@ describe("a small net", () => {
 
   test("continues from the weights of an earlier training", () => {
     const cold = fitted(fit([taskOf({ maxEpochs: 15 })]).results[0]);
-    const task = { ...taskOf({ maxEpochs: 3, learningRates: [1e-3] }), start: cold.weights };
+    const task = { ...taskOf({ maxEpochs: 3, learningRate: 1e-3 }), start: cold.weights };
     const warm = fitted(fit([task]).results[0]);
     const short = fitted(fit([taskOf({ maxEpochs: 3 })]).results[0]);
     assert.ok(warm.validationLoss <= cold.validationLoss);
@@ -42,7 +42,7 @@ describe("a small net", () => {
 
   for (const spec of [linear, gaussian]) {
     test(`with ${spec.output} output reports divergence at an absurd learning rate`, () => {
-      const [result] = fit([taskOf({ learningRates: [1e6], maxEpochs: 5 }, spec)]).results;
+      const [result] = fit([taskOf({ learningRate: 1e6, maxEpochs: 5 }, spec)]).results;
       assert.equal(result.outcome, "diverged");
       assert.match(
         result.outcome === "diverged" ? result.reason : "",
@@ -50,11 +50,6 @@ describe("a small net", () => {
       );
     });
   }
-
-  test("is fitted if one of several learning rates is reasonable", () => {
-    const { results } = fit([taskOf({ learningRates: [1e6, 1e-2], maxEpochs: 5 })]);
-    assert.equal(fitted(results[0]).learningRate, 1e-2);
-  });
 
   test("trained with others ends as it would alone", () => {
     const other = {
@@ -64,9 +59,9 @@ describe("a small net", () => {
       targets: training.targets.slice(0, 60),
     };
     const tasks = [
-      taskOf({ maxEpochs: 6, learningRates: [1e-2, 1e-3] }),
+      taskOf({ maxEpochs: 6, learningRate: 1e-3 }),
       { ...taskOf({ maxEpochs: 3, seed: 5, criterion: "free" }, linear, 9), training: other },
-      taskOf({ maxEpochs: 9, batchSize: 7, learningRates: [3e-3] }, linear, 4),
+      taskOf({ maxEpochs: 9, batchSize: 7, learningRate: 3e-3 }, linear, 4),
     ];
     const together = fit(tasks).results;
     tasks.forEach((task, i) => {
@@ -80,7 +75,7 @@ describe("the learning rate", () => {
   function factorsOf(changes: Parameters<typeof scriptedTask>[0], batches = 1): number[] {
     const { executor, sessions } = scripted({ validation: (steps) => -steps });
     const batchSize = Math.ceil(training.count / batches);
-    fit([scriptedTask({ learningRates: [0.5], batchSize, ...changes })], executor);
+    fit([scriptedTask({ learningRate: 0.5, batchSize, ...changes })], executor);
     return sessions[0].rates.map(([rate]) => rate / 0.5);
   }
 
@@ -104,20 +99,6 @@ describe("the learning rate", () => {
     const coarse = factorsOf({ maxEpochs: 80, schedule: "cosine" }, 1);
     const fine = factorsOf({ maxEpochs: 20, schedule: "cosine" }, 4);
     assert.deepEqual(fine, coarse);
-  });
-
-  test("on a cosine schedule starts again for each rate that is tried", () => {
-    const changes = {
-      maxEpochs: 40,
-      searchEpochs: 2,
-      learningRates: [0.5, 0.5],
-      schedule: "cosine",
-    } as const;
-    const factors = factorsOf(changes);
-    const alone = factorsOf({ maxEpochs: 40, schedule: "cosine" });
-    assert.deepEqual(factors.slice(0, 2), alone.slice(0, 2));
-    assert.deepEqual(factors.slice(2, 4), alone.slice(0, 2));
-    assert.deepEqual(factors.slice(4), alone.slice(2), "the best rate continues from where its search ended");
   });
 });
 

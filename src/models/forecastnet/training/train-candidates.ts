@@ -110,15 +110,13 @@ export const longSchedule: FitSchedule = { epochs: 24, checkpoints: [0, 1, 2, 3,
 
 const stepsPerEpoch = 25;
 
-const fitOptions: Omit<FitOptions, "seed" | "maxEpochs" | "patience"> = {
+const fitOptions: Omit<FitOptions, "seed" | "maxEpochs"> = {
   batchSize: 64,
   stepsPerEpoch,
-  learningRates: [3e-3],
-  searchEpochs: 1,
+  learningRate: 3e-3,
   weightDecay: 0.5,
   shortcutRate: 0.1,
   schedule: "cosine",
-  keepsEpochs: true,
   criterion: "forced",
 };
 
@@ -225,6 +223,6 @@ function fitTasksOf(
   seed: number,
 ): readonly FitTask[] {
   const validation = thinRows(prepared[prepared.length - 1].rows, spec, 64);
-  const options = { ...fitOptions, maxEpochs: epochs, patience: epochs, seed };
+  const options = { ...fitOptions, maxEpochs: epochs, seed };
   return prepared.map(({ rows, start }) => ({ spec, start, training: rows, validation, options }));
 }

@@ -28,14 +28,11 @@ export const options: FitOptions = {
   seed: 1,
   batchSize: 16,
   maxEpochs: 30,
-  patience: 10,
-  learningRates: [1e-2],
-  searchEpochs: 3,
+  learningRate: 1e-2,
   weightDecay: 0,
   shortcutRate: 1,
   schedule: "constant",
   stepsPerEpoch: null,
-  keepsEpochs: false,
   criterion: "forced",
 };
 

@@ -74,23 +74,6 @@ onBackends((loaded) => {
     });
   });
 
-  test("a reset net starts without moments, and the other nets do not change", () => {
-    withExecutor(loaded(), (executor) => {
-      const session = executor.train(plan, tasks);
-      const untouched = executor.train(plan, tasks);
-      const firstLoss = stepOf(session, [0, 1, 2, 3])[2];
-      stepOf(untouched, [0, 1, 2, 3]);
-      const afterOne = session.weights(2);
-      session.reset(2, tasks[2].weights);
-      assert.deepEqual(session.weights(2), tasks[2].weights);
-      const losses = stepOf(session, [0, 1, 2, 3]);
-      stepOf(untouched, [0, 1, 2, 3]);
-      assertClose([losses[2]], [firstLoss], "loss after the reset");
-      assertClose(session.weights(2), afterOne, "weights after the reset and a step");
-      for (const net of [0, 1, 3]) assertClose(session.weights(net), untouched.weights(net), `net ${net}`);
-    });
-  });
-
   test("a session copies the weights it is given, and returns copies", () => {
     withExecutor(loaded(), (executor) => {
       const weights = tasks[0].weights.slice();
@@ -175,7 +158,7 @@ onBackends((loaded) => {
     );
   });
 
-  test("steps, skipped steps, resets and validation leave no tensors but weights and moments", () => {
+  test("steps, skipped steps and validation leave no tensors but weights and moments", () => {
     withExecutor(loaded(), (executor) => {
       const before = countTensors(loaded());
       const session = executor.train(plan, tasks);
@@ -183,7 +166,6 @@ onBackends((loaded) => {
       const open = countTensors(loaded());
       for (const turn of [[0, 1], [2], [1, 2, 3]]) stepOf(session, turn);
       session.validate("forced");
-      session.reset(0, tasks[0].weights);
       session.weights(1);
       stepOf(session, [0, 1, 2, 3]);
       assert.equal(countTensors(loaded()), open);
