@@ -21,7 +21,6 @@ const idle: EngineStatus = {
   residentModels: 0,
   residentBytes: 0,
   waitingForecasts: 0,
-  waitingFits: 0,
 };
 
 export async function openInProcessEngine(setup: ExecutorSetup): Promise<Engine> {

@@ -104,8 +104,6 @@ export interface EngineStatus {
   readonly residentBytes: number;
   /** Forecasts that no thread has started. */
   readonly waitingForecasts: number;
-  /** Nets to train that no thread has started; 0 in an engine that only forecasts. */
-  readonly waitingFits: number;
 }
 
 export interface Engine {
