@@ -1,7 +1,7 @@
 // Trains one net from its initial weights for a number of epochs, and ends early if the loss diverges. `fit.ts` drives it
 // epoch by epoch, so that several nets can advance together.
 
-import type { FitProgress, FitResult, FitTask } from "../models/forecastnet/engine.ts";
+import type { FitResult, FitTask } from "../models/forecastnet/engine.ts";
 import { createRandom, type Random } from "../runtime/random.ts";
 import type { AdamOptions, TrainingSession } from "./executor.ts";
 
@@ -82,22 +82,21 @@ export class FitRun {
   }
 
   /** Records the validation loss after an epoch and decides whether to continue. */
-  endEpoch(validationLoss: number): FitProgress {
+  endEpoch(validationLoss: number): void {
     this.#epoch++;
     const weights = this.#session.weights(this.#net);
     this.#epochs.push(weights);
-    const trainingLoss = this.#lossSum / this.#lossRows;
-    if (this.#failure === null) this.#judge({ weights, validationLoss, epoch: this.#epoch }, trainingLoss);
+    if (this.#failure === null) this.#judge({ weights, validationLoss, epoch: this.#epoch });
     if (this.#failure !== null && this.#best.epoch === 0) {
       this.result = { outcome: "diverged", reason: this.#failure };
     } else if (this.#failure !== null || this.#epoch >= this.task.options.maxEpochs) {
       this.result = { outcome: "fitted", ...this.#best, epochs: this.#epochs };
     }
-    return { task: this.#net, epoch: this.#epoch, trainingLoss, validationLoss };
   }
 
-  #judge(reached: BestWeights, trainingLoss: number): void {
+  #judge(reached: BestWeights): void {
     const { validationLoss } = reached;
+    const trainingLoss = this.#lossSum / this.#lossRows;
     const first = this.#firstLoss ?? 0;
     const hasGrown = trainingLoss > first + MAX_GROWTH * (1 + Math.abs(first));
     if (!Number.isFinite(validationLoss)) this.#fail(`the validation loss was ${validationLoss}`);

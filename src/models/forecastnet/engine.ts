@@ -73,20 +73,6 @@ export type FitResult =
   | { readonly outcome: "diverged"; readonly reason: string }
   | { readonly outcome: "cancelled" };
 
-export interface FitProgress {
-  /** Index of the task. */
-  readonly task: number;
-  readonly epoch: number;
-  readonly trainingLoss: number;
-  readonly validationLoss: number;
-}
-
-export interface FitControl {
-  /** Ends training between two steps. */
-  readonly signal?: AbortSignal;
-  readonly onProgress?: (progress: FitProgress) => void;
-}
-
 export interface EngineDescription {
   readonly name: "reference" | "simd" | "tensorflow";
   /** The hardware: "cpu" or "gpu". */
@@ -111,8 +97,11 @@ export interface Engine {
   status(): EngineStatus;
   /** One answer per task, in order. Rejects only with ENGINE_FAILED, when the engine itself has failed. */
   forecast(tasks: readonly EngineTask[], options: ForecastOptions): Promise<readonly EngineAnswer[]>;
-  /** Rejects with ENGINE_FAILED on an engine that only forecasts, as a worker's does: training threads have their own. */
-  fit(tasks: readonly FitTask[], control?: FitControl): Promise<readonly FitResult[]>;
+  /**
+   * The signal ends training between two steps. Rejects with ENGINE_FAILED on an engine that only forecasts, as a
+   * worker's does: training threads have their own.
+   */
+  fit(tasks: readonly FitTask[], signal?: AbortSignal): Promise<readonly FitResult[]>;
   /** Frees what the engine holds for a model that will not be requested again. */
   release(model: ForecastNetModel): void;
   close(): Promise<void>;

@@ -10,14 +10,14 @@ describe("training", () => {
   test("returns the best weights, not the last", () => {
     const losses = [9, 8, 3, 7, 6, 5, 4];
     const { executor } = scripted({ validation: (steps) => losses[steps] ?? 99 });
-    const { results } = fit([scriptedTask({ maxEpochs: 6 })], executor);
+    const results = fit([scriptedTask({ maxEpochs: 6 })], executor);
     const { epoch, weights, validationLoss } = fitted(results[0]);
     assert.deepEqual([epoch, weights[0], validationLoss], [2, 2, 3]);
   });
 
   test("returns the weights after each epoch", () => {
     const { executor } = scripted({ validation: (steps) => 9 - steps });
-    const { epochs } = fitted(fit([scriptedTask({ maxEpochs: 3 })], executor).results[0]);
+    const { epochs } = fitted(fit([scriptedTask({ maxEpochs: 3 })], executor)[0]);
     assert.deepEqual(
       epochs.map(([steps]) => steps),
       [1, 2, 3],
@@ -26,7 +26,7 @@ describe("training", () => {
 
   test("without an improvement returns its initial weights", () => {
     const { executor } = scripted({ validation: (steps) => 1 + steps });
-    const { epoch, weights, validationLoss } = fitted(fit([scriptedTask()], executor).results[0]);
+    const { epoch, weights, validationLoss } = fitted(fit([scriptedTask()], executor)[0]);
     assert.deepEqual([epoch, weights[0], validationLoss], [0, 0, 1]);
   });
 
@@ -35,21 +35,21 @@ describe("training", () => {
       validation: (steps) => 9 - steps,
       training: (steps) => (steps === 4 ? Number.NaN : 1),
     });
-    const { epoch, weights } = fitted(fit([scriptedTask()], executor).results[0]);
+    const { epoch, weights } = fitted(fit([scriptedTask()], executor)[0]);
     assert.deepEqual([epoch, weights[0]], [3, 3]);
     assert.equal(sessions[0].stepsOf[0], 4);
   });
 
   test("whose first loss is not a number has diverged", () => {
     const { executor } = scripted({ validation: (steps) => (steps === 0 ? 1 : Number.NaN) });
-    const [result] = fit([scriptedTask({ learningRate: 0.5 })], executor).results;
+    const [result] = fit([scriptedTask({ learningRate: 0.5 })], executor);
     const reason = "at learning rate 0.5, epoch 1, the validation loss was NaN";
     assert.deepEqual(result, { outcome: "diverged", reason });
   });
 
   test("does not start from weights whose loss is not a number", () => {
     const { executor, sessions } = scripted({ validation: () => Number.NaN });
-    const [result] = fit([scriptedTask()], executor).results;
+    const [result] = fit([scriptedTask()], executor);
     assert.equal(result.outcome, "diverged");
     assert.equal(sessions[0].stepsOf[0], 0);
   });
@@ -80,18 +80,8 @@ describe("training", () => {
     ]);
   });
 
-  test("reports each epoch of each net", () => {
-    const { executor } = scripted({ validation: (steps) => 9 - steps, training: (steps) => 2 * steps });
-    const { progress } = fit([scriptedTask({ maxEpochs: 2 }), scriptedTask({ maxEpochs: 1 })], executor);
-    assert.deepEqual(progress, [
-      { task: 0, epoch: 1, trainingLoss: 2, validationLoss: 8 },
-      { task: 1, epoch: 1, trainingLoss: 2, validationLoss: 8 },
-      { task: 0, epoch: 2, trainingLoss: 4, validationLoss: 7 },
-    ]);
-  });
-
   test("of no tasks has no results", () => {
-    assert.deepEqual(fit([]).results, []);
+    assert.deepEqual(fit([]), []);
   });
 
   const empty: TrainingSet = { count: 0, windows: new Float32Array(), targets: new Float32Array() };

@@ -77,9 +77,8 @@ for (const setup of [{ kind: "simd" }, { kind: "tensorflow", memoryMb: 64 }] as 
     test("trains nets of several shapes", async (t) => {
       const engine = await openInProcessEngine(setup);
       t.after(() => engine.close());
-      const reported = new Set<number>();
-      const results = await engine.fit(fits, { onProgress: ({ task }) => reported.add(task) });
-      assert.deepEqual([...reported].sort(), [0, 1, 2]);
+      const results = await engine.fit(fits);
+      assert.equal(results.length, fits.length);
       for (const [i, result] of results.entries()) {
         assert.ok(result.outcome === "fitted", JSON.stringify(result));
         assert.equal(result.weights.length, fits[i].start.length);
