@@ -5,7 +5,7 @@
 import type { Criterion } from "../../models/forecastnet/engine.ts";
 import { weightCountOf } from "../../models/forecastnet/layers.ts";
 import { type NetPlan, shortcutsOf } from "../../models/forecastnet/plan.ts";
-import type { AdamOptions, Derivatives, NetExecutor, SessionTask, TrainingSession } from "../executor.ts";
+import type { AdamOptions, NetExecutor, SessionTask, TrainingSession } from "../executor.ts";
 import { backpropagate, type Feed, feedMeans, feedTargets, runNet, sumLoss } from "./net.ts";
 
 export function createReferenceExecutor(): NetExecutor {
@@ -16,7 +16,6 @@ export function createReferenceExecutor(): NetExecutor {
         return { mean: Float32Array.from(mean), deviation: deviation && Float32Array.from(deviation) };
       }),
     train: (plan, tasks) => new ReferenceSession(plan, tasks),
-    differentiate: ({ plan, weights }, rows) => differentiateNet(plan, weights, rows),
     close: () => {},
   };
 }
@@ -28,6 +27,16 @@ export interface Rows {
   readonly count: number;
   readonly windows: Numbers;
   readonly targets: Numbers;
+}
+
+/** The outputs of one teacher-forced pass over a set. Tests compare executors by them. */
+export interface Derivatives {
+  /** [step][target][row] */
+  readonly mean: Float64Array;
+  readonly deviation: Float64Array | null;
+  readonly loss: number;
+  /** ∂loss/∂weight, in the order of the weights. */
+  readonly gradient: Float64Array;
 }
 
 /** A teacher-forced pass over the rows, with the gradient of its mean loss. */

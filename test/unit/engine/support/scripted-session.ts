@@ -64,5 +64,5 @@ export function scripted(script: Script): { executor: NetExecutor; sessions: Scr
     sessions.push(session);
     return session;
   };
-  return { executor: { sample: unused, train, differentiate: unused, close: unused }, sessions };
+  return { executor: { sample: unused, train, close: unused }, sessions };
 }

@@ -3,9 +3,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { SessionTask, TrainingSession } from "../../../../src/engine/executor.ts";
-import { createReferenceExecutor } from "../../../../src/engine/reference/reference-executor.ts";
 import { planNet } from "../../../../src/models/forecastnet/plan.ts";
 import { specOf } from "../../../../src/models/forecastnet/spec.ts";
+import { referenceExecutor } from "../../../rig/differentiating-executors.ts";
 import {
   assertClose,
   countTensors,
@@ -18,7 +18,7 @@ import {
 const plan = planNet(
   specOf("FN", 3, { cell: { kind: "dense", units: [6], activation: "relu" }, shortcut: "linear" }),
 );
-const reference = createReferenceExecutor();
+const reference = referenceExecutor();
 const adam = { learningRate: 1e-2, weightDecay: 0.01, shortcutRate: 1 };
 const rows = Int32Array.of(0, 2, 4, 5);
 
