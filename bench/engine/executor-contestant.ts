@@ -101,7 +101,7 @@ function createTraining(
     };
     return { weights, training, validation: { count: 0, windows: emptyFloats, targets: emptyFloats } };
   });
-  const session: TrainingSession = executor.train(plan, tasks);
+  let session: TrainingSession = executor.train(plan, tasks);
   const adam = tasks.map(() => ({ learningRate, weightDecay: 0, shortcutRate: 1 }));
   const blocks = Array.from({ length: Math.floor(count / batch) }, (_, block) => {
     const rows = Int32Array.from({ length: batch }, (__, row) => block * batch + row);
@@ -111,7 +111,8 @@ function createTraining(
   const next = () => session.step(blocks[step++ % blocks.length], adam);
   const begin = () => {
     step = 0;
-    for (const [net, { weights }] of tasks.entries()) session.reset(net, weights);
+    session.close();
+    session = executor.train(plan, tasks);
   };
   return {
     begin,

@@ -109,7 +109,6 @@ export const retraining: DashboardFacts = {
         queries: {
           "{{job}} running": `sum by (job) (forecastnet_trainings_in_flight{${here}})`,
           "{{job}} waiting": `sum by (job) (forecastnet_trainings_waiting{${here}})`,
-          "{{job}} nets waiting for a thread": `sum by (job) (forecastnet_engine_waiting_fits{${here}})`,
         },
       }),
       graph({

@@ -48,8 +48,6 @@ export interface TrainingSession {
   validate(criterion: Criterion): Float64Array;
   /** A copy of one net's weights. */
   weights(net: number): Float32Array;
-  /** Replaces the weights and resets the moments. */
-  reset(net: number, weights: Float32Array): void;
   close(): void;
 }
 
@@ -59,20 +57,9 @@ export interface SessionTask {
   readonly validation: TrainingSet;
 }
 
-/** The outputs of one teacher-forced pass over a set. Tests compare executors by them; serving does not use them. */
-export interface Derivatives {
-  /** [step][target][row] */
-  readonly mean: Float64Array;
-  readonly deviation: Float64Array | null;
-  readonly loss: number;
-  /** ∂loss/∂weight, in the order of the weights. */
-  readonly gradient: Float64Array;
-}
-
 export interface NetExecutor {
   sample(tasks: readonly SampleTask[]): readonly PathOutputs[];
   train(plan: NetPlan, tasks: readonly SessionTask[]): TrainingSession;
-  differentiate(net: Net, rows: TrainingSet): Derivatives;
   /** Frees all resources. The executor cannot be used afterwards. */
   close(): void;
 }

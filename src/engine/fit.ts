@@ -2,7 +2,7 @@
 // own data, learning rate and end. The loop is a generator that pauses after every step, so that its caller can do
 // other work in between, or cancel.
 
-import type { Criterion, FitProgress, FitResult, FitTask } from "../models/forecastnet/engine.ts";
+import type { Criterion, FitResult, FitTask } from "../models/forecastnet/engine.ts";
 import type { NetPlan } from "../models/forecastnet/plan.ts";
 import { sharedPlan } from "../models/forecastnet/shared-plan.ts";
 import { ForecastnetError } from "../runtime/errors.ts";
@@ -12,15 +12,15 @@ import { FitRun } from "./fit-run.ts";
 /** An argument of `next`: nets still in training end as cancelled, the others keep their results. */
 type FitCommand = "cancel";
 
-/** Yields null between steps and the progress of each net after each of its epochs. */
-export type Fitting = Generator<FitProgress | null, readonly FitResult[], FitCommand | undefined>;
+/** Pauses between steps and after each epoch. */
+export type Fitting = Generator<void, readonly FitResult[], FitCommand | undefined>;
 
 export function* fitNets(executor: NetExecutor, tasks: readonly FitTask[]): Fitting {
   if (tasks.length === 0) return [];
   const plan = sharedPlan(tasks[0].spec);
   for (const [index, task] of tasks.entries()) checkTask(task, index, plan);
   // A training that is cancelled before it starts takes no memory.
-  if ((yield null) === "cancel") return tasks.map(() => ({ outcome: "cancelled" }));
+  if ((yield) === "cancel") return tasks.map(() => ({ outcome: "cancelled" }));
   const session = executor.train(
     plan,
     tasks.map(({ start, training, validation }) => ({ weights: start, training, validation })),
@@ -51,7 +51,7 @@ export function groupByPlan(tasks: readonly FitTask[]): readonly (readonly numbe
 function* fitAll(
   session: TrainingSession,
   runs: readonly FitRun[],
-): Generator<FitProgress | null, void, FitCommand | undefined> {
+): Generator<void, void, FitCommand | undefined> {
   for (;;) {
     const active = runs.filter(({ result }) => result === null);
     if (active.length === 0) return;
@@ -62,9 +62,9 @@ function* fitAll(
       runs.map(({ task }) => task),
     );
     for (const [net, run] of runs.entries()) {
-      if (run.result !== null) continue;
-      if ((yield run.endEpoch(losses[net])) === "cancel") return;
+      if (run.result === null) run.endEpoch(losses[net]);
     }
+    if ((yield) === "cancel") return;
   }
 }
 
@@ -73,7 +73,7 @@ function* runEpoch(
   session: TrainingSession,
   runs: readonly FitRun[],
   active: readonly FitRun[],
-): Generator<null, boolean, FitCommand | undefined> {
+): Generator<void, boolean, FitCommand | undefined> {
   for (const run of active) run.beginEpoch();
   const batches = Math.max(...active.map((run) => run.batches));
   for (let batch = 0; batch < batches; batch++) {
@@ -86,7 +86,7 @@ function* runEpoch(
     for (const [net, indices] of rows.entries()) {
       if (indices !== null) runs[net].noteStep(losses[net], indices.length);
     }
-    if ((yield null) === "cancel") return true;
+    if ((yield) === "cancel") return true;
   }
   return false;
 }
@@ -125,14 +125,11 @@ function checkTask(
       refuse("WINDOW_UNFIT", `the ${name} set has ${found} numbers; expected ${windows} and ${targets}`);
     }
   }
-  const { batchSize, maxEpochs, patience, searchEpochs, learningRates } = options;
-  for (const [name, value] of Object.entries({ batchSize, maxEpochs, patience, searchEpochs })) {
+  const { batchSize, maxEpochs, learningRate } = options;
+  for (const [name, value] of Object.entries({ batchSize, maxEpochs })) {
     if (!(value >= 1)) refuse("CONFIG_INVALID", `${name} is ${value}; expected 1 or more`);
   }
-  if (learningRates.length === 0 || !learningRates.every((rate) => rate > 0)) {
-    refuse(
-      "CONFIG_INVALID",
-      `learningRates is ${JSON.stringify(learningRates)}; expected one or more numbers above 0`,
-    );
+  if (!(learningRate > 0)) {
+    refuse("CONFIG_INVALID", `learningRate is ${learningRate}; expected a number above 0`);
   }
 }

@@ -6,7 +6,6 @@ import type {
   Engine,
   EngineDescription,
   EngineStatus,
-  FitControl,
   FitResult,
   FitTask,
 } from "../models/forecastnet/engine.ts";
@@ -21,7 +20,6 @@ const idle: EngineStatus = {
   residentModels: 0,
   residentBytes: 0,
   waitingForecasts: 0,
-  waitingFits: 0,
 };
 
 export async function openInProcessEngine(setup: ExecutorSetup): Promise<Engine> {
@@ -40,7 +38,7 @@ export function createInProcessEngine(executor: NetExecutor, description: Engine
     description,
     status: () => idle,
     forecast: async (tasks, options) => forecastModels(executor, tasks, options),
-    fit: (tasks, control) => fitByPlan(executor, tasks, control),
+    fit: (tasks, signal) => fitByPlan(executor, tasks, signal),
     // The engine holds nothing per model.
     release: () => undefined,
     close: async () => executor.close(),
@@ -51,30 +49,21 @@ export function createInProcessEngine(executor: NetExecutor, description: Engine
 async function fitByPlan(
   executor: NetExecutor,
   tasks: readonly FitTask[],
-  { signal, onProgress }: FitControl = {},
+  signal?: AbortSignal,
 ): Promise<readonly FitResult[]> {
   const results = new Array<FitResult>(tasks.length);
   for (const indices of groupByPlan(tasks)) {
     const group = indices.map((index) => tasks[index]);
-    const fitted = await driveFit(fitNets(executor, group), {
-      ...(signal && { signal }),
-      onProgress: (progress) => onProgress?.({ ...progress, task: indices[progress.task] }),
-    });
+    const fitted = await driveFit(fitNets(executor, group), signal);
     for (const [i, result] of fitted.entries()) results[indices[i]] = result;
   }
   return results;
 }
 
-async function driveFit(fitting: Fitting, control: FitControl = {}): Promise<readonly FitResult[]> {
-  try {
-    for (;;) {
-      const { done, value } = fitting.next(control.signal?.aborted ? "cancel" : undefined);
-      if (done) return value;
-      if (value !== null) control.onProgress?.(value);
-      await yieldToEventLoop();
-    }
-  } finally {
-    // Closes the session when an observer has thrown; has no effect after a regular end.
-    fitting.return([]);
+async function driveFit(fitting: Fitting, signal?: AbortSignal): Promise<readonly FitResult[]> {
+  for (;;) {
+    const { done, value } = fitting.next(signal?.aborted ? "cancel" : undefined);
+    if (done) return value;
+    await yieldToEventLoop();
   }
 }

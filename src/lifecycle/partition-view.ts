@@ -46,7 +46,6 @@ interface ServingModels {
   put(record: ModelRecord): { readonly reason: RefusalReason; readonly detail: string } | null;
   remove(modelKey: string): void;
   forgetPrevious(modelKey: string): void;
-  keys(): Iterable<string>;
 }
 
 /** Position of a series on its grid. */

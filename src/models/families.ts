@@ -84,7 +84,7 @@ export class Families {
 
 const noEngine: Engine = {
   description: { name: "reference", device: "none", threads: 0, detail: "no engine" },
-  status: () => ({ trouble: null, residentModels: 0, residentBytes: 0, waitingForecasts: 0, waitingFits: 0 }),
+  status: () => ({ trouble: null, residentModels: 0, residentBytes: 0, waitingForecasts: 0 }),
   forecast: () => Promise.reject(new ForecastnetError("ENGINE_FAILED", "this process runs no engine")),
   fit: () => Promise.reject(new ForecastnetError("ENGINE_FAILED", "this process runs no engine")),
   release: () => undefined,

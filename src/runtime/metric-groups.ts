@@ -108,7 +108,6 @@ export interface EngineFacts {
   readonly residentModels: number;
   readonly residentBytes: number;
   readonly waitingForecasts: number;
-  readonly waitingFits: number;
 }
 
 export interface Metrics {

@@ -150,7 +150,6 @@ export const metricTable = {
   engineModels: gauge("engine_resident_models", "Models resident in the engine.", {}),
   engineBytes: gauge("engine_resident_bytes", "Memory of the weights resident in the engine.", {}),
   engineWaitingForecasts: gauge("engine_waiting_forecasts", "Forecasts waiting for an engine thread.", {}),
-  engineWaitingFits: gauge("engine_waiting_fits", "Nets waiting for an engine thread to train them.", {}),
 
   // Forecast quality. The histograms count the series at the time of the scrape: their counts may fall.
   scoredSteps: counter(

@@ -196,7 +196,6 @@ function setEngine(built: Built, facts: EngineFacts): void {
   built.engineModels.set(facts.residentModels);
   built.engineBytes.set(facts.residentBytes);
   built.engineWaitingForecasts.set(facts.waitingForecasts);
-  built.engineWaitingFits.set(facts.waitingFits);
 }
 
 async function setQuality(

@@ -55,7 +55,7 @@ function linearModel(series: SampleSeries): ForecastNetModel {
   const framing = { level: "last", scale: "none" } as const;
   const task = { inputLength: 2 * season, channels: 1, targets: [0], loss: "crps", framing } as const;
   const spec = specOf("FN", season, { ...task, shortcut: "linear" });
-  const scaler = fitScaler(history, 1, 0, history.length, "deviation");
+  const scaler = fitScaler(history, 1, history.length);
   const plan = sharedPlan(spec);
   const rows = frameHistory(spec, scaler, history, { from: 0, to: history.length });
   return modelOf(spec, scaler, linearStart(plan, rows, chooseRule(plan, rows), 1));

@@ -8,9 +8,9 @@
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import type { NetExecutor } from "../../src/engine/executor.ts";
 import type { Engine } from "../../src/models/forecastnet/engine.ts";
 import { specOf } from "../../src/models/forecastnet/spec.ts";
+import type { DifferentiatingExecutor } from "../rig/differentiating-executors.ts";
 import { scoreOf, series } from "./support/modulated-trial.ts";
 import { openEngine, openExecutor, trainOn, τ } from "./support/paper-setup.ts";
 import { trainSharedCell } from "./support/shared-cell.ts";
@@ -18,7 +18,7 @@ import { trainSharedCell } from "./support/shared-cell.ts";
 const spec = specOf("FN2", τ);
 const settings = { seed: 1, rate: 2e-3, batchSize: 32, maxEpochs: 200 };
 
-let executor: NetExecutor;
+let executor: DifferentiatingExecutor;
 let engine: Engine;
 before(async () => {
   executor = await openExecutor();

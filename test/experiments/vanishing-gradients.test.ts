@@ -4,15 +4,14 @@
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import type { NetExecutor } from "../../src/engine/executor.ts";
 import type { Engine } from "../../src/models/forecastnet/engine.ts";
 import { frameHistory } from "../../src/models/forecastnet/framing.ts";
 import { initialWeights } from "../../src/models/forecastnet/initial-weights.ts";
 import { weightCountOf } from "../../src/models/forecastnet/layers.ts";
 import { planNet } from "../../src/models/forecastnet/plan.ts";
 import { type ForecastNetSpec, specOf } from "../../src/models/forecastnet/spec.ts";
-import { fitScaler } from "../../src/models/scaler.ts";
-import { openEngine, openExecutor, syntheticSeries, τ } from "./support/paper-setup.ts";
+import type { DifferentiatingExecutor } from "../rig/differentiating-executors.ts";
+import { openEngine, openExecutor, rangeScaler, syntheticSeries, τ } from "./support/paper-setup.ts";
 
 const neurons = 24;
 const interleaved = specOf("FN2", τ, { cell: { kind: "dense", units: [neurons], activation: "sigmoid" } });
@@ -23,7 +22,7 @@ const perceptron = specOf("FN2", 1, {
   cell: { kind: "dense", units: new Array<number>(τ).fill(neurons), activation: "sigmoid" },
 });
 
-let executor: NetExecutor;
+let executor: DifferentiatingExecutor;
 let engine: Engine;
 before(async () => {
   executor = await openExecutor();
@@ -47,7 +46,7 @@ function gradientEnds(spec: ForecastNetSpec) {
 
 /** Both nets get the same windows: 40 values in, 20 out. */
 function framed(series: Float64Array, spec: ForecastNetSpec) {
-  const scaler = fitScaler(series, 1, 0, series.length);
+  const scaler = rangeScaler(series);
   const { count, windows, targets } = frameHistory(specOf("FN2", τ), scaler, series, { from: 0, to: 600 });
   return { plan: planNet(spec), rows: { count, windows, targets } };
 }
@@ -59,14 +58,11 @@ async function lossAfterTraining(spec: ForecastNetSpec): Promise<{ before: numbe
     seed: 1,
     batchSize: 64,
     maxEpochs: 10,
-    patience: 10,
-    learningRates: [1e-3],
-    searchEpochs: 1,
+    learningRate: 1e-3,
     weightDecay: 0,
     shortcutRate: 1,
     schedule: "constant",
     stepsPerEpoch: null,
-    keepsEpochs: false,
     criterion: "forced",
   } as const;
   const { loss } = executor.differentiate({ plan, weights: start }, rows);

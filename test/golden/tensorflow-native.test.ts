@@ -3,7 +3,7 @@
 
 import { test } from "node:test";
 import { findNativeBinding, loadTensorFlow } from "../../src/engine/tensorflow/native-binding.ts";
-import { createTensorFlowExecutor } from "../../src/engine/tensorflow/tensorflow-executor.ts";
+import { tensorflowExecutor } from "../rig/differentiating-executors.ts";
 import { formsSuite } from "./support/forms-suite.ts";
 import { goldenSuite } from "./support/golden-suite.ts";
 import { subjectOf } from "./support/subject.ts";
@@ -14,7 +14,7 @@ const name = "TensorFlow, native backend,";
 async function make() {
   const loaded = await loadTensorFlow();
   if (loaded.backend !== "native") throw new Error(loaded.reason);
-  return createTensorFlowExecutor(loaded, { budgetBytes: 2 ** 28 });
+  return tensorflowExecutor(loaded, { budgetBytes: 2 ** 28 });
 }
 
 const binding = findNativeBinding();

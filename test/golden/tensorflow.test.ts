@@ -2,7 +2,7 @@
 // because TensorFlow.js has one backend per process.
 
 import { loadTensorFlow } from "../../src/engine/tensorflow/native-binding.ts";
-import { createTensorFlowExecutor } from "../../src/engine/tensorflow/tensorflow-executor.ts";
+import { tensorflowExecutor } from "../rig/differentiating-executors.ts";
 import { formsSuite } from "./support/forms-suite.ts";
 import { goldenSuite } from "./support/golden-suite.ts";
 import { subjectOf } from "./support/subject.ts";
@@ -10,7 +10,7 @@ import { trainingSuite } from "./support/training-suite.ts";
 
 const name = "TensorFlow, plain backend,";
 const make = async () =>
-  createTensorFlowExecutor(await loadTensorFlow({ backend: "plain" }), { budgetBytes: 2 ** 28 });
+  tensorflowExecutor(await loadTensorFlow({ backend: "plain" }), { budgetBytes: 2 ** 28 });
 
 goldenSuite(name, async () => subjectOf(await make()), 1e-4);
 // Few rows: this backend is slow, and the native one covers the sizes.

@@ -5,7 +5,7 @@
 import type { Criterion } from "../../models/forecastnet/engine.ts";
 import { weightCountOf } from "../../models/forecastnet/layers.ts";
 import { type NetPlan, shortcutsOf } from "../../models/forecastnet/plan.ts";
-import type { AdamOptions, Derivatives, NetExecutor, SessionTask, TrainingSession } from "../executor.ts";
+import type { AdamOptions, NetExecutor, SessionTask, TrainingSession } from "../executor.ts";
 import { backpropagate, type Feed, feedMeans, feedTargets, runNet, sumLoss } from "./net.ts";
 
 export function createReferenceExecutor(): NetExecutor {
@@ -16,7 +16,6 @@ export function createReferenceExecutor(): NetExecutor {
         return { mean: Float32Array.from(mean), deviation: deviation && Float32Array.from(deviation) };
       }),
     train: (plan, tasks) => new ReferenceSession(plan, tasks),
-    differentiate: ({ plan, weights }, rows) => differentiateNet(plan, weights, rows),
     close: () => {},
   };
 }
@@ -28,6 +27,16 @@ export interface Rows {
   readonly count: number;
   readonly windows: Numbers;
   readonly targets: Numbers;
+}
+
+/** The outputs of one teacher-forced pass over a set. Tests compare executors by them. */
+export interface Derivatives {
+  /** [step][target][row] */
+  readonly mean: Float64Array;
+  readonly deviation: Float64Array | null;
+  readonly loss: number;
+  /** ∂loss/∂weight, in the order of the weights. */
+  readonly gradient: Float64Array;
 }
 
 /** A teacher-forced pass over the rows, with the gradient of its mean loss. */
@@ -120,8 +129,8 @@ function rowOf(plan: NetPlan, rows: Rows, row: number): { x: Float64Array; targe
 class ReferenceSession implements TrainingSession {
   readonly #plan: NetPlan;
   readonly #tasks: readonly SessionTask[];
-  readonly #weights: Float64Array[];
-  readonly #adams: Adam[];
+  readonly #weights: readonly Float64Array[];
+  readonly #adams: readonly Adam[];
 
   constructor(plan: NetPlan, tasks: readonly SessionTask[]) {
     this.#plan = plan;
@@ -150,11 +159,6 @@ class ReferenceSession implements TrainingSession {
 
   weights(net: number): Float32Array {
     return Float32Array.from(this.#weights[net]);
-  }
-
-  reset(net: number, weights: Float32Array): void {
-    this.#weights[net] = Float64Array.from(weights);
-    this.#adams[net] = new Adam(this.#plan);
   }
 
   close(): void {}

@@ -5,7 +5,7 @@
 import type { Criterion } from "../../models/forecastnet/engine.ts";
 import type { TrainingSet } from "../../models/forecastnet/framing.ts";
 import type { NetPlan } from "../../models/forecastnet/plan.ts";
-import type { AdamOptions, Derivatives, Net, SessionTask, TrainingSession } from "../executor.ts";
+import type { AdamOptions, SessionTask, TrainingSession } from "../executor.ts";
 import { writeBackward } from "./backward-program.ts";
 import { ForwardCompiler, type Pass, type Places } from "./forward-program.ts";
 import type { Heap, Kernel } from "./kernel.ts";
@@ -39,12 +39,19 @@ export class SimdSession implements TrainingSession {
     this.#training = new RowPass(plan, { criterion: "forced", gradient: true }, kernel, heap);
     this.#gradient = heap.reserve(this.#netBytes);
     this.#parts = partsOf(plan);
-    this.#nets = tasks.map((task) => ({ task, address: heap.reserve(3 * this.#netBytes), steps: 0 }));
-    for (const [net, { weights }] of tasks.entries()) this.reset(net, weights);
+    this.#nets = tasks.map((task) => this.#place(task));
   }
 
   get #netBytes(): number {
     return this.#plan.weightCount * NUMBER;
+  }
+
+  #place(task: SessionTask): TrainedNet {
+    const address = this.#heap.reserve(3 * this.#netBytes);
+    packWeights(this.#plan, task.weights, this.#numbersAt(address));
+    this.#numbersAt(address + this.#netBytes).fill(0);
+    this.#numbersAt(address + 2 * this.#netBytes).fill(0);
+    return { task, address, steps: 0 };
   }
 
   step(rows: readonly (Int32Array | null)[], adam: readonly AdamOptions[]): Float64Array {
@@ -71,14 +78,6 @@ export class SimdSession implements TrainingSession {
     const weights = new Float32Array(this.#plan.weightCount);
     unpackWeights(this.#plan, this.#numbersAt(this.#nets[net].address), weights);
     return weights;
-  }
-
-  reset(net: number, weights: Float32Array): void {
-    const trained = this.#nets[net];
-    packWeights(this.#plan, weights, this.#numbersAt(trained.address));
-    this.#numbersAt(trained.address + this.#netBytes).fill(0);
-    this.#numbersAt(trained.address + 2 * this.#netBytes).fill(0);
-    trained.steps = 0;
   }
 
   close(): void {
@@ -141,49 +140,33 @@ interface Addresses {
   readonly gradient: number;
 }
 
-/** The outputs of one run, [step][target][lane], for rows `first` … `first + lanes − 1` of the pass. */
-interface RunOutputs {
-  readonly first: number;
-  readonly lanes: number;
-  readonly mean: Float32Array;
-  readonly sums: Float32Array;
-  /** Numbers from one row of lanes to the next. */
-  readonly stride: number;
-}
-
-class RowPass {
+export class RowPass {
   readonly #plan: NetPlan;
   readonly #kernel: Kernel;
   readonly #heap: Heap;
-  readonly #program: TrainingProgram;
-  readonly #installed: InstalledProgram;
+  readonly program: TrainingProgram;
+  readonly installed: InstalledProgram;
   readonly #address: number;
 
   constructor(plan: NetPlan, pass: Pass, kernel: Kernel, heap: Heap) {
     this.#plan = plan;
     this.#kernel = kernel;
     this.#heap = heap;
-    this.#program = writeTrainingProgram(plan, pass);
-    this.#address = heap.reserve(this.#program.writer.size);
-    this.#installed = this.#program.writer.install(heap.buffer, this.#address);
+    this.program = writeTrainingProgram(plan, pass);
+    this.#address = heap.reserve(this.program.writer.size);
+    this.installed = this.program.writer.install(heap.buffer, this.#address);
   }
 
   /** The mean loss over the given rows, or over the whole set. */
-  run(
-    set: TrainingSet,
-    rows: Int32Array | null,
-    { weights, gradient }: Addresses,
-    onRun?: (outputs: RunOutputs) => void,
-  ): number {
+  run(set: TrainingSet, rows: Int32Array | null, { weights, gradient }: Addresses): number {
     const count = rows?.length ?? set.count;
     const scale = 1 / (count * this.#plan.cells.length * this.#plan.targets);
-    const { maxLanes } = this.#program;
+    const { maxLanes } = this.program;
     let loss = 0;
     for (let first = 0; first < count; first += maxLanes) {
       const lanes = Math.min(maxLanes, count - first);
       this.#gather(set, rows, first, lanes);
-      loss += this.#kernel.run(this.#installed.entry, weights, gradient, 0, lanes, scale);
-      onRun?.(this.#outputs(first, lanes));
+      loss += this.#kernel.run(this.installed.entry, weights, gradient, 0, lanes, scale);
     }
     return loss * scale;
   }
@@ -192,24 +175,14 @@ class RowPass {
     this.#heap.release(this.#address);
   }
 
-  #outputs(first: number, lanes: number): RunOutputs {
-    const stride = this.#program.laneBytes / NUMBER;
-    const count = this.#plan.cells.length * this.#plan.targets * stride;
-    const view = (address: number): Float32Array => {
-      const from = this.#installed.resolve(address) / NUMBER;
-      return this.#heap.floats.subarray(from, from + count);
-    };
-    return { first, lanes, mean: view(this.#program.mean), sums: view(this.#program.sums), stride };
-  }
-
   /** Copies rows into lanes. Lanes past the last row repeat it: the kernel ignores their loss, but needs numbers. */
   #gather(set: TrainingSet, rows: Int32Array | null, first: number, lanes: number): void {
     const { windowSize, cells, targets } = this.#plan;
     const { floats } = this.#heap;
-    const windowAt = this.#installed.resolve(this.#program.window) / NUMBER;
-    const targetsAt = this.#installed.resolve(this.#program.targets) / NUMBER;
-    const windowBlock = this.#program.windowBlock / NUMBER;
-    const stride = this.#program.laneBytes / NUMBER;
+    const windowAt = this.installed.resolve(this.program.window) / NUMBER;
+    const targetsAt = this.installed.resolve(this.program.targets) / NUMBER;
+    const windowBlock = this.program.windowBlock / NUMBER;
+    const stride = this.program.laneBytes / NUMBER;
     const targetCount = cells.length * targets;
     for (let lane = 0; lane < Math.ceil(lanes / 8) * 8; lane++) {
       const index = first + Math.min(lane, lanes - 1);
@@ -245,45 +218,4 @@ function compile(plan: NetPlan, pass: Pass, maxBlocks: number): TrainingProgram 
   const traces = forward.compile();
   if (pass.gradient) writeBackward(forward, traces);
   return { ...forward.places, writer: forward.writer, maxLanes: maxBlocks * 8 };
-}
-
-/** One teacher-forced pass of one net over all rows, with its outputs and gradient. */
-export function differentiate(
-  { plan, weights }: Net,
-  rows: TrainingSet,
-  kernel: Kernel,
-  heap: Heap,
-): Derivatives {
-  const pass = new RowPass(plan, { criterion: "forced", gradient: true }, kernel, heap);
-  const bytes = plan.weightCount * NUMBER;
-  const at = { weights: heap.reserve(bytes), gradient: heap.reserve(bytes) };
-  const numbers = (address: number) => new Float32Array(heap.buffer, address, plan.weightCount);
-  packWeights(plan, weights, numbers(at.weights));
-  numbers(at.gradient).fill(0);
-  const outputs = emptyOutputs(plan, rows.count);
-  const loss = pass.run(rows, null, at, ({ first, lanes, mean, sums, stride }) => {
-    for (let row = 0; row < plan.cells.length * plan.targets; row++) {
-      for (let lane = 0; lane < lanes; lane++) {
-        const to = row * rows.count + first + lane;
-        outputs.mean[to] = mean[row * stride + lane];
-        if (outputs.deviation !== null) outputs.deviation[to] = softplus(sums[row * stride + lane]);
-      }
-    }
-  });
-  const gradient = new Float64Array(plan.weightCount);
-  unpackWeights(plan, numbers(at.gradient), gradient);
-  heap.release(at.weights);
-  heap.release(at.gradient);
-  pass.close();
-  return { ...outputs, loss, gradient };
-}
-
-function emptyOutputs(plan: NetPlan, rows: number): Pick<Derivatives, "mean" | "deviation"> {
-  const size = plan.cells.length * plan.targets * rows;
-  const deviation = plan.spec.output === "gaussian" ? new Float64Array(size) : null;
-  return { mean: new Float64Array(size), deviation };
-}
-
-function softplus(s: number): number {
-  return Math.max(s, 0) + Math.log1p(Math.exp(-Math.abs(s)));
 }

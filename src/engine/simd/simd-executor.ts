@@ -7,7 +7,7 @@ import type { NetExecutor, PathOutputs, SampleTask } from "../executor.ts";
 import { Heap, instantiateKernel, type Kernel } from "./kernel.ts";
 import { type InstalledProgram, NUMBER } from "./program.ts";
 import { type SampleProgram, writeSampleProgram } from "./sample-program.ts";
-import { differentiate, SimdSession } from "./session.ts";
+import { SimdSession } from "./session.ts";
 
 interface SimdOptions {
   /** Memory for nets and noise that stay in the kernel between forecasts. */
@@ -24,7 +24,6 @@ export function createSimdExecutor(module: WebAssembly.Module, options: SimdOpti
   return {
     sample: (tasks) => tasks.map((task) => sampler.sample(task)),
     train: (plan, tasks) => new SimdSession(plan, tasks, kernel, heap),
-    differentiate: (net, rows) => differentiate(net, rows, kernel, heap),
     close: () => {},
   };
 }

@@ -1,5 +1,5 @@
 // A training session of nets of one plan, many in one step. Assigns nets to stacks: joins nets that step together,
-// separates nets that skip a step, and uploads new weights when they are needed.
+// separates nets that skip a step, and uploads the weights when they are needed.
 
 import type { Criterion } from "../../models/forecastnet/engine.ts";
 import { ForecastnetError } from "../../runtime/errors.ts";
@@ -17,10 +17,10 @@ interface SessionSetup extends StackSetup {
 export class StackedSession implements TrainingSession {
   readonly #setup: SessionSetup;
   readonly #tasks: readonly SessionTask[];
-  /** Adam steps since the last reset, by net. */
+  /** Adam steps so far, by net. */
   readonly #steps: number[];
-  /** Weights that are not on the device yet, by net. */
-  readonly #waiting = new Map<number, Float32Array>();
+  /** The initial weights, by net; empty once they are on the device. */
+  #waiting: readonly Float32Array[];
   #stacks: TrainingStack[] = [];
   /** The largest minibatch so far. Stacks are sized for it, so that smaller ones do not rearrange them. */
   #maxRows = 1;
@@ -30,7 +30,7 @@ export class StackedSession implements TrainingSession {
     this.#setup = setup;
     this.#tasks = tasks;
     this.#steps = tasks.map(() => 0);
-    for (const [net, { weights }] of tasks.entries()) this.#waiting.set(net, weights.slice());
+    this.#waiting = tasks.map(({ weights }) => weights.slice());
   }
 
   step(rows: readonly (Int32Array | null)[], adam: readonly AdamOptions[]): Float64Array {
@@ -82,21 +82,12 @@ export class StackedSession implements TrainingSession {
   }
 
   #uploadWeights(maxNets: number): void {
-    if (this.#waiting.size === 0) return;
-    const kept: TrainingStack[] = [];
-    for (const stack of this.#stacks) {
-      const [replaced, rest] = stack.split((net) => this.#waiting.has(net));
-      replaced?.close();
-      if (rest !== null) kept.push(rest);
+    for (let start = 0; start < this.#waiting.length; start += maxNets) {
+      const weights = this.#waiting.slice(start, start + maxNets);
+      const nets = weights.map((_, i) => start + i);
+      this.#stacks.push(TrainingStack.from(this.#setup, nets, weights));
     }
-    const nets = [...this.#waiting.keys()];
-    for (let start = 0; start < nets.length; start += maxNets) {
-      const some = nets.slice(start, start + maxNets);
-      const weights = some.map((net) => this.#waiting.get(net) as Float32Array);
-      kept.push(TrainingStack.from(this.#setup, some, weights));
-    }
-    this.#stacks = kept;
-    this.#waiting.clear();
+    this.#waiting = [];
   }
 
   validate(criterion: Criterion): Float64Array {
@@ -130,8 +121,8 @@ export class StackedSession implements TrainingSession {
 
   weights(net: number): Float32Array {
     this.#refuseIfClosed();
-    const placed = this.#waiting.get(net);
-    if (placed !== undefined) return placed.slice();
+    const waiting = this.#waiting.at(net);
+    if (waiting !== undefined) return waiting.slice();
     const stack = this.#stacks.find(({ nets }) => nets.includes(net));
     if (stack === undefined) {
       throw new ForecastnetError(
@@ -140,12 +131,6 @@ export class StackedSession implements TrainingSession {
       );
     }
     return stack.weights(net);
-  }
-
-  reset(net: number, weights: Float32Array): void {
-    this.#refuseIfClosed();
-    this.#waiting.set(net, weights.slice());
-    this.#steps[net] = 0;
   }
 
   close(): void {

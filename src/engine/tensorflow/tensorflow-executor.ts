@@ -1,16 +1,13 @@
 // ForecastNet on TensorFlow. Nets of one shape run stacked, as batched products, and stay on the device between
 // forecasts. The executor owns every tensor it creates: `close` frees all of them.
 
-import type { TrainingSet } from "../../models/forecastnet/framing.ts";
-import type { Derivatives, NetExecutor, PathOutputs, SampleTask } from "../executor.ts";
+import type { NetExecutor, PathOutputs, SampleTask } from "../executor.ts";
 import type { LoadedTensorFlow, TensorFlow } from "./native-binding.ts";
 import { runNets, type TensorFeed } from "./net-ops.ts";
-import { fromPanel, LayoutCache, type PanelLayout, toPanel } from "./panel-layout.ts";
-import { lossOfNets, shareOf, toRowBatch } from "./row-loss.ts";
+import { LayoutCache, type PanelLayout, toPanel } from "./panel-layout.ts";
 import { netsPerForecast, type StackLimits, stackLimits } from "./stack-size.ts";
 import { StackedSession } from "./stacked-session.ts";
-import { keepingNumbers, type Tensor, type Tensor2D, type Tensor3D } from "./tensors.ts";
-import type { StackSetup } from "./training-stack.ts";
+import { keepingNumbers, type Tensor2D, type Tensor3D } from "./tensors.ts";
 
 export interface TensorFlowOptions {
   /** Memory for the weights that stay on the device. */
@@ -44,9 +41,6 @@ export function createTensorFlowExecutor(
       const session = new StackedSession(setup, tasks);
       sessions.add(session);
       return session;
-    },
-    differentiate({ plan, weights }, rows) {
-      return differentiateNet({ tf, layout: layouts.of(plan), loss: plan.spec.loss }, weights, rows);
     },
     resident: () => ({ models: residents.count, bytes: residents.bytes }),
     release: (weights) => residents.release(weights),
@@ -265,36 +259,4 @@ class ResidentNets {
     this.#bytes += bytes;
     return resident;
   }
-}
-
-/** One teacher-forced pass of one net with its gradient in the order of the plan, for comparing executors. */
-function differentiateNet(
-  { tf, layout, loss }: StackSetup,
-  weights: Float32Array,
-  set: TrainingSet,
-): Derivatives {
-  return keepingNumbers(tf, () => {
-    const { plan, panels } = layout;
-    const rows = Int32Array.from({ length: set.count }, (_, row) => row);
-    const batch = toRowBatch(tf, plan, [{ set, rows, share: shareOf(plan, set.count) }]);
-    const { window, lanes, targets } = batch;
-    const stacked = panels.map((panel) =>
-      tf.tensor3d(toPanel(panel, [weights]), [1, panel.rows, panel.columns]),
-    );
-    const truth = tf.unstack(targets, 1) as Tensor3D[];
-    const run = (w: readonly Tensor3D[]) =>
-      runNets(tf, layout, w, { window, lanes, feed: (step) => truth[step] });
-    const { value, grads } = tf.valueAndGrads((...w: Tensor[]) =>
-      lossOfNets(tf, loss, run(w as Tensor3D[]), batch),
-    )(stacked, tf.ones([1]));
-    const gradient = new Float64Array(plan.weightCount);
-    for (const [i, panel] of panels.entries()) fromPanel(panel, grads[i].dataSync(), gradient);
-    const { mean, deviation } = run(stacked);
-    return {
-      mean: Float64Array.from(mean.dataSync()),
-      deviation: deviation && Float64Array.from(deviation.dataSync()),
-      loss: value.dataSync()[0],
-      gradient,
-    };
-  });
 }

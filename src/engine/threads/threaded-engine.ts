@@ -89,7 +89,6 @@ class ThreadedEngine implements Engine {
       residentModels: onDevice?.models ?? this.#models.count,
       residentBytes: onDevice?.bytes ?? this.#models.bytes,
       waitingForecasts: this.#queue.waiting,
-      waitingFits: 0,
     };
   }
 

@@ -39,19 +39,13 @@ export interface FitOptions {
   /** Steps between validations; null for one pass over all rows. */
   readonly stepsPerEpoch: number | null;
   readonly maxEpochs: number;
-  /** Training ends after this many epochs without a better validation loss. */
-  readonly patience: number;
-  /** Each is tried from the same start for `searchEpochs`; training continues with the best by validation loss. */
-  readonly learningRates: readonly number[];
-  readonly searchEpochs: number;
+  readonly learningRate: number;
   readonly weightDecay: number;
   /** Factor on the learning rate for the weights of a linear shortcut. */
   readonly shortcutRate: number;
   /** "cosine" warms up for a few steps, then falls to zero at the last epoch. */
   readonly schedule: "constant" | "cosine";
-  /** Whether the result has the weights after each epoch. */
-  readonly keepsEpochs: boolean;
-  /** The validation loss that decides when to stop and which weights to return. */
+  /** The validation loss that decides which weights are the best. */
   readonly criterion: Criterion;
 }
 
@@ -70,29 +64,14 @@ export type FitResult =
       /** The weights with the best validation loss, not the last ones. */
       readonly weights: Float32Array;
       readonly validationLoss: number;
-      readonly learningRate: number;
-      /** The epoch of these weights, counted from the start of the search. */
+      /** The epoch of these weights; 0 for the initial ones. */
       readonly epoch: number;
-      /** The weights after each epoch of training, without the search; empty unless `keepsEpochs`. */
+      /** The weights after each epoch. */
       readonly epochs: readonly Float32Array[];
     }
-  /** At every learning rate the loss was not a number, or grew without bound. */
+  /** The loss was not a number, or grew without bound, before any improvement. */
   | { readonly outcome: "diverged"; readonly reason: string }
   | { readonly outcome: "cancelled" };
-
-export interface FitProgress {
-  /** Index of the task. */
-  readonly task: number;
-  readonly epoch: number;
-  readonly trainingLoss: number;
-  readonly validationLoss: number;
-}
-
-export interface FitControl {
-  /** Ends training between two steps. */
-  readonly signal?: AbortSignal;
-  readonly onProgress?: (progress: FitProgress) => void;
-}
 
 export interface EngineDescription {
   readonly name: "reference" | "simd" | "tensorflow";
@@ -111,8 +90,6 @@ export interface EngineStatus {
   readonly residentBytes: number;
   /** Forecasts that no thread has started. */
   readonly waitingForecasts: number;
-  /** Nets to train that no thread has started; 0 in an engine that only forecasts. */
-  readonly waitingFits: number;
 }
 
 export interface Engine {
@@ -120,8 +97,11 @@ export interface Engine {
   status(): EngineStatus;
   /** One answer per task, in order. Rejects only with ENGINE_FAILED, when the engine itself has failed. */
   forecast(tasks: readonly EngineTask[], options: ForecastOptions): Promise<readonly EngineAnswer[]>;
-  /** Rejects with ENGINE_FAILED on an engine that only forecasts, as a worker's does: training threads have their own. */
-  fit(tasks: readonly FitTask[], control?: FitControl): Promise<readonly FitResult[]>;
+  /**
+   * The signal ends training between two steps. Rejects with ENGINE_FAILED on an engine that only forecasts, as a
+   * worker's does: training threads have their own.
+   */
+  fit(tasks: readonly FitTask[], signal?: AbortSignal): Promise<readonly FitResult[]>;
   /** Frees what the engine holds for a model that will not be requested again. */
   release(model: ForecastNetModel): void;
   close(): Promise<void>;

@@ -45,8 +45,7 @@ async function trainNets(
     return { outcome: "failed", reason: `the longest history has ${longest} steps; ${needed}` };
   }
   for (const spec of trial.specs) parseSpec(spec, "the net asked for");
-  // One at a time: on a single thread a second would only make the first wait.
-  const request = { ...trial, series, seed, atOnce: 1, signal };
+  const request = { ...trial, series, seed, signal };
   const result = await trainCandidates(engine, request);
   if (result.outcome !== "trained") return result;
   const { model, validation } = assembleModel(request, result.candidates, {

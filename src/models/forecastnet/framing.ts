@@ -11,7 +11,6 @@
 
 import { ForecastnetError } from "../../runtime/errors.ts";
 import type { Scaler } from "../family.ts";
-import type { StepRange } from "../scaler.ts";
 import type { ForecastNetSpec } from "./spec.ts";
 
 /** Share of the training range. The flattest windows of real sensors measured about 0.04 of it. */
@@ -39,10 +38,10 @@ export interface TrainingSet {
   readonly targets: Float32Array;
 }
 
-/** A training set cut from a history. */
-export interface FramedHistory extends TrainingSet {
-  /** The step of each row's first target; the window is the L steps before it. */
-  readonly origins: Int32Array;
+/** A part of a history: steps `from` … `to` − 1. */
+interface StepRange {
+  readonly from: number;
+  readonly to: number;
 }
 
 /** Frames the last L steps of a window; `where` names the model in an error. */
@@ -72,7 +71,7 @@ export function frameHistory(
   scaler: Scaler,
   history: Float64Array,
   range: StepRange,
-): FramedHistory {
+): TrainingSet {
   const { inputLength, horizon, channels, targets } = spec;
   const first = Math.max(range.from, inputLength);
   const last = Math.min(range.to, Math.floor(history.length / channels)) - horizon;
@@ -81,7 +80,6 @@ export function frameHistory(
   const set = {
     windows: new Float32Array(most * inputLength * channels),
     targets: new Float32Array(most * rowTargets),
-    origins: new Int32Array(most),
   };
   const frame = emptyFrame(spec);
   let count = 0;
@@ -89,14 +87,12 @@ export function frameHistory(
     const row = set.targets.subarray(count * rowTargets, (count + 1) * rowTargets);
     if (!frameBefore(frame, spec, scaler, history, origin)) continue;
     if (!frameTargets(row, frame, spec, history, origin)) continue;
-    set.windows.set(frame.window, count * frame.window.length);
-    set.origins[count++] = origin;
+    set.windows.set(frame.window, count++ * frame.window.length);
   }
   return {
     count,
     windows: set.windows.slice(0, count * frame.window.length),
     targets: set.targets.slice(0, count * rowTargets),
-    origins: set.origins.slice(0, count),
   };
 }
 

@@ -8,7 +8,13 @@
 import { ForecastnetError } from "../../runtime/errors.ts";
 import type { Scaler, Storage } from "../family.ts";
 import { isRecord } from "../field-problems.ts";
-import { decodeEnvelope, encodeEnvelope, readSections, type Section } from "../model-envelope.ts";
+import {
+  decodeEnvelope,
+  encodeEnvelope,
+  parseHeaderJson,
+  readSections,
+  type Section,
+} from "../model-envelope.ts";
 import type { Unchecked } from "./cells.ts";
 import type { ForecastNetModel, Member } from "./model.ts";
 import { parseSpec } from "./parse-spec.ts";
@@ -111,7 +117,7 @@ function toHeaderJson(header: ModelHeader): string {
 
 /** `where` names the source in errors. Equal specs of different models become one object. */
 function parseHeader(bytes: Uint8Array, where: string): ModelHeader {
-  const header = parseJson(bytes, where);
+  const header: Unchecked<ModelHeader> = parseHeaderJson(bytes, where);
   const { key, version, hasSpread } = header;
   if (typeof key !== "string" || key === "") throw unfit(where, "key", key, "a non-empty name");
   if (typeof version !== "string" || version === "") {
@@ -122,17 +128,6 @@ function parseHeader(bytes: Uint8Array, where: string): ModelHeader {
   const members = parseMembers(header.members, name);
   const scaler = parseScaler(header.scaler, members[0].spec.channels, name);
   return { key, version, scaler, members, hasSpread };
-}
-
-function parseJson(bytes: Uint8Array, where: string): Unchecked<ModelHeader> {
-  try {
-    const header: unknown = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
-    if (typeof header === "object" && header !== null) return header;
-  } catch (cause) {
-    const problem = cause instanceof Error ? cause.message : String(cause);
-    throw new ForecastnetError("MODEL_UNFIT", `${where}: header is not JSON: ${problem}`, { cause });
-  }
-  throw new ForecastnetError("MODEL_UNFIT", `${where}: header is not an object`);
 }
 
 function unfit(where: string, field: string, found: unknown, expected: string): ForecastnetError {

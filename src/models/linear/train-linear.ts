@@ -129,9 +129,7 @@ class CandidatePool {
     const { series, channels, plan } = task;
     this.#task = task;
     this.#lengths = lengths;
-    this.#scalers = series.map((one) =>
-      fitScaler(one.values, channels, 0, stepsOf(one, channels), "deviation"),
-    );
+    this.#scalers = series.map((one) => fitScaler(one.values, channels, stepsOf(one, channels)));
     this.#scaled = series.map(({ values }, s) => scaleValues(values, this.#scalers[s]));
     this.folds = rollingFolds(series, { horizon: plan.horizon, channels, longest: Math.max(...lengths) });
     this.#origins = this.folds.flatMap((fold) => fold.origins);

@@ -7,7 +7,6 @@
 import type { NetExecutor } from "../../../src/engine/executor.ts";
 import { createInProcessEngine } from "../../../src/engine/in-process-engine.ts";
 import { loadKernel } from "../../../src/engine/simd/kernel.ts";
-import { createSimdExecutor } from "../../../src/engine/simd/simd-executor.ts";
 import type { Scaler } from "../../../src/models/family.ts";
 import type { Engine, FitOptions } from "../../../src/models/forecastnet/engine.ts";
 import { frameHistory } from "../../../src/models/forecastnet/framing.ts";
@@ -15,7 +14,7 @@ import { initialWeights } from "../../../src/models/forecastnet/initial-weights.
 import type { ForecastNetModel } from "../../../src/models/forecastnet/model.ts";
 import { planNet } from "../../../src/models/forecastnet/plan.ts";
 import type { ForecastNetSpec } from "../../../src/models/forecastnet/spec.ts";
-import { fitScaler } from "../../../src/models/scaler.ts";
+import { type DifferentiatingExecutor, simdExecutor } from "../../rig/differentiating-executors.ts";
 
 export const τ = 20;
 const length = 4_320;
@@ -38,8 +37,8 @@ export function modulatedSeries(): Float64Array {
   });
 }
 
-export async function openExecutor(): Promise<NetExecutor> {
-  return createSimdExecutor(await loadKernel());
+export async function openExecutor(): Promise<DifferentiatingExecutor> {
+  return simdExecutor(await loadKernel());
 }
 
 export async function openEngine(executor?: NetExecutor): Promise<Engine> {
@@ -58,11 +57,17 @@ export function testOrigins(series: Float64Array): number[] {
   return Array.from({ length: series.length - τ - first + 1 }, (_, i) => first + i);
 }
 
+/** Scales to [0, 1]. */
+export function rangeScaler(values: Float64Array): Scaler {
+  const low = Math.min(...values);
+  return { offset: [low], scale: [Math.max(...values) - low] };
+}
+
 /** The training part in the net's units, with its tail for validation. */
 export function frameTrainingPart(spec: ForecastNetSpec, series: Float64Array) {
   const end = testFrom(series);
   const validFrom = end - validationPoints;
-  const scaler = fitScaler(series, spec.channels, 0, validFrom);
+  const scaler = rangeScaler(series.subarray(0, validFrom));
   return {
     scaler,
     training: frameHistory(spec, scaler, series, { from: 0, to: validFrom }),
@@ -87,11 +92,8 @@ export async function trainOn(
     seed,
     batchSize,
     maxEpochs,
-    patience: maxEpochs,
-    learningRates: [rate],
+    learningRate: rate,
     stepsPerEpoch: null,
-    keepsEpochs: false,
-    searchEpochs: 1,
     weightDecay: 0,
     shortcutRate: 1,
     schedule: "cosine",

@@ -4,13 +4,13 @@
 //
 // Legend: m, v the moments of Adam, g the gradient; step counts from 1 where β is raised to it.
 
-import type { NetExecutor } from "../../../src/engine/executor.ts";
 import type { TrainingSet } from "../../../src/models/forecastnet/framing.ts";
 import { initialWeights } from "../../../src/models/forecastnet/initial-weights.ts";
 import type { ForecastNetModel } from "../../../src/models/forecastnet/model.ts";
 import { type NetPlan, planNet } from "../../../src/models/forecastnet/plan.ts";
 import type { ForecastNetSpec } from "../../../src/models/forecastnet/spec.ts";
 import { createRandom } from "../../../src/runtime/random.ts";
+import type { DifferentiatingExecutor } from "../../rig/differentiating-executors.ts";
 import { frameTrainingPart, modelOf, type TrainingSettings } from "./paper-setup.ts";
 
 const [β1, β2, ε] = [0.9, 0.999, 1e-8];
@@ -18,7 +18,7 @@ const warmUpSteps = 20;
 
 /** Takes as many steps as the ordinary net with these settings, at the same rates, and returns the last weights. */
 export function trainSharedCell(
-  executor: NetExecutor,
+  executor: DifferentiatingExecutor,
   series: Float64Array,
   spec: ForecastNetSpec,
   { seed, rate, batchSize, maxEpochs }: TrainingSettings,

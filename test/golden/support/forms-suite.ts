@@ -3,9 +3,10 @@
 
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import type { NetExecutor, PathOutputs, SampleTask } from "../../../src/engine/executor.ts";
+import type { PathOutputs, SampleTask } from "../../../src/engine/executor.ts";
 import { differentiateNet, samplePaths } from "../../../src/engine/reference/reference-executor.ts";
 import { type ForecastNetSpec, specOf } from "../../../src/models/forecastnet/spec.ts";
+import type { DifferentiatingExecutor } from "../../rig/differentiating-executors.ts";
 import {
   assertWithin,
   type Difference,
@@ -17,7 +18,7 @@ import {
 import { netCases } from "./net-cases.ts";
 import { seededNet, seededNoise, seededRows } from "./seeded-net.ts";
 
-export type MakeExecutor = () => NetExecutor | Promise<NetExecutor>;
+export type MakeExecutor = () => DifferentiatingExecutor | Promise<DifferentiatingExecutor>;
 
 interface FormsOptions {
   /** Largest relative difference from the reference. */
@@ -35,7 +36,7 @@ export function formsSuite(engine: string, makeExecutor: MakeExecutor, options: 
   const { tolerance, small = [1, 6, 37], paper = [19], batchTolerance = 0 } = options;
   const countsFor = ({ horizon }: ForecastNetSpec) => (horizon < 20 ? small : paper);
   describe(`${engine} equals the reference`, () => {
-    let executor: NetExecutor;
+    let executor: DifferentiatingExecutor;
     before(async () => {
       executor = await makeExecutor();
     });
@@ -84,7 +85,11 @@ export function formsSuite(engine: string, makeExecutor: MakeExecutor, options: 
   });
 }
 
-function derivativeDifferences(executor: NetExecutor, spec: ForecastNetSpec, count: number): Difference[] {
+function derivativeDifferences(
+  executor: DifferentiatingExecutor,
+  spec: ForecastNetSpec,
+  count: number,
+): Difference[] {
   const net = seededNet(spec, 1);
   const rows = seededRows(net.plan, count, 2);
   const expected = differentiateNet(net.plan, net.weights, rows);

@@ -2,8 +2,7 @@
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Derivatives } from "../../../src/engine/executor.ts";
-import type { Rows } from "../../../src/engine/reference/reference-executor.ts";
+import type { Derivatives, Rows } from "../../../src/engine/reference/reference-executor.ts";
 import type { CellSpec } from "../../../src/models/forecastnet/cells.ts";
 import { type NetPlan, planNet } from "../../../src/models/forecastnet/plan.ts";
 import { specOf } from "../../../src/models/forecastnet/spec.ts";

@@ -1,14 +1,15 @@
 // What the golden suite tests, behind an interface in double precision: an executor, which works in single precision, or
 // the functions of the reference, which do not round.
 
-import type { Derivatives, NetExecutor } from "../../../src/engine/executor.ts";
 import {
+  type Derivatives,
   differentiateNet,
   type Numbers,
   type Rows,
   samplePaths,
 } from "../../../src/engine/reference/reference-executor.ts";
 import type { NetPlan } from "../../../src/models/forecastnet/plan.ts";
+import type { DifferentiatingExecutor } from "../../rig/differentiating-executors.ts";
 
 export interface Subject {
   differentiate(plan: NetPlan, weights: Float64Array, rows: Rows): Derivatives;
@@ -23,7 +24,7 @@ export const referenceInDoubles: Subject = {
   close: () => {},
 };
 
-export function subjectOf(executor: NetExecutor): Subject {
+export function subjectOf(executor: DifferentiatingExecutor): Subject {
   return {
     differentiate(plan, weights, { count, windows, targets }) {
       const net = { plan, weights: Float32Array.from(weights) };

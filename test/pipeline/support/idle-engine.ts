@@ -9,7 +9,7 @@ export async function openIdleEngine(): Promise<Engine> {
   return {
     description: { name: "reference", device: "cpu", threads: 1, detail: "idle" },
     status: () => ({
-      ...{ trouble: null, residentModels: 0, residentBytes: 0, waitingForecasts: 0, waitingFits: 0 },
+      ...{ trouble: null, residentModels: 0, residentBytes: 0, waitingForecasts: 0 },
     }),
     forecast: refuse,
     fit: refuse,

@@ -6,70 +6,27 @@ import { ForecastnetError } from "../../../src/runtime/errors.ts";
 import { scripted } from "./support/scripted-session.ts";
 import { fit, fitted, gaussian, options, scriptedTask, taskOf, training } from "./support/sine-task.ts";
 
-describe("the search for a learning rate", () => {
-  test("tries each from the same start and continues with the one of the lowest validation loss", () => {
-    const { executor, sessions } = scripted({
-      validation: (steps, rate) => (rate === 0.1 ? 10 - steps : rate === 0.2 ? 10 - 2 * steps : 10),
-    });
-    const task = scriptedTask({ learningRates: [0.1, 0.2, 0.3], searchEpochs: 2, maxEpochs: 4 });
-    const { results } = fit([task], executor);
-    const [session] = sessions;
-    assert.deepEqual(
-      session.rates.map(([rate]) => rate),
-      [0.1, 0.1, 0.2, 0.2, 0.3, 0.3, 0.2, 0.2],
-    );
-    // The third reset restores the weights that the best rate had reached in the search.
-    assert.deepEqual(
-      session.resets.map(({ weights }) => weights[0]),
-      [0, 0, 2],
-    );
-    const { learningRate, epoch, validationLoss, weights } = fitted(results[0]);
-    assert.deepEqual([learningRate, epoch, validationLoss, weights[0]], [0.2, 4, 2, 4]);
-  });
-
-  test("gives every rate the same shuffles", () => {
-    const { executor, sessions } = scripted({ validation: () => 1 });
-    fit([scriptedTask({ learningRates: [0.1, 0.2], searchEpochs: 2, maxEpochs: 2 })], executor);
-    const [a, b, c, d] = sessions[0].rows.map(([rows]) => rows);
-    assert.deepEqual([a, b], [c, d]);
-    assert.notDeepEqual(a, b);
-  });
-
-  test("prefers a rate that did not fail to one that was better before it failed", () => {
-    const { executor } = scripted({
-      validation: (steps, rate) => (rate === 0.5 ? (steps === 1 ? 1 : Number.NaN) : 10 - steps),
-    });
-    const task = scriptedTask({ learningRates: [0.5, 0.1], searchEpochs: 3, maxEpochs: 5 });
-    const { learningRate, epoch } = fitted(fit([task], executor).results[0]);
-    assert.deepEqual([learningRate, epoch], [0.1, 5]);
-  });
-
-  test("reports every failure when all rates fail", () => {
-    const { executor } = scripted({ validation: (steps) => (steps === 0 ? 1 : Number.NaN) });
-    const [result] = fit([scriptedTask({ learningRates: [0.5, 0.1] })], executor).results;
-    assert.equal(result.outcome, "diverged");
-    assert.match(
-      result.outcome === "diverged" ? result.reason : "",
-      /rate 0.5, epoch 1, the validation loss was NaN; at learning rate 0.1/,
-    );
-  });
-});
-
 describe("training", () => {
   test("returns the best weights, not the last", () => {
     const losses = [9, 8, 3, 7, 6, 5, 4];
-    const { executor, sessions } = scripted({ validation: (steps) => losses[steps] ?? 99 });
-    const { results } = fit([scriptedTask({ patience: 3 })], executor);
+    const { executor } = scripted({ validation: (steps) => losses[steps] ?? 99 });
+    const results = fit([scriptedTask({ maxEpochs: 6 })], executor);
     const { epoch, weights, validationLoss } = fitted(results[0]);
     assert.deepEqual([epoch, weights[0], validationLoss], [2, 2, 3]);
-    assert.equal(sessions[0].stepsOf[0], 5, "training ended when patience was used up");
+  });
+
+  test("returns the weights after each epoch", () => {
+    const { executor } = scripted({ validation: (steps) => 9 - steps });
+    const { epochs } = fitted(fit([scriptedTask({ maxEpochs: 3 })], executor)[0]);
+    assert.deepEqual(
+      epochs.map(([steps]) => steps),
+      [1, 2, 3],
+    );
   });
 
   test("without an improvement returns its initial weights", () => {
     const { executor } = scripted({ validation: (steps) => 1 + steps });
-    const { epoch, weights, validationLoss } = fitted(
-      fit([scriptedTask({ patience: 2 })], executor).results[0],
-    );
+    const { epoch, weights, validationLoss } = fitted(fit([scriptedTask()], executor)[0]);
     assert.deepEqual([epoch, weights[0], validationLoss], [0, 0, 1]);
   });
 
@@ -78,14 +35,21 @@ describe("training", () => {
       validation: (steps) => 9 - steps,
       training: (steps) => (steps === 4 ? Number.NaN : 1),
     });
-    const { epoch, weights } = fitted(fit([scriptedTask()], executor).results[0]);
+    const { epoch, weights } = fitted(fit([scriptedTask()], executor)[0]);
     assert.deepEqual([epoch, weights[0]], [3, 3]);
     assert.equal(sessions[0].stepsOf[0], 4);
   });
 
+  test("whose first loss is not a number has diverged", () => {
+    const { executor } = scripted({ validation: (steps) => (steps === 0 ? 1 : Number.NaN) });
+    const [result] = fit([scriptedTask({ learningRate: 0.5 })], executor);
+    const reason = "at learning rate 0.5, epoch 1, the validation loss was NaN";
+    assert.deepEqual(result, { outcome: "diverged", reason });
+  });
+
   test("does not start from weights whose loss is not a number", () => {
     const { executor, sessions } = scripted({ validation: () => Number.NaN });
-    const [result] = fit([scriptedTask()], executor).results;
+    const [result] = fit([scriptedTask()], executor);
     assert.equal(result.outcome, "diverged");
     assert.equal(sessions[0].stepsOf[0], 0);
   });
@@ -116,18 +80,8 @@ describe("training", () => {
     ]);
   });
 
-  test("reports each epoch of each net", () => {
-    const { executor } = scripted({ validation: (steps) => 9 - steps, training: (steps) => 2 * steps });
-    const { progress } = fit([scriptedTask({ maxEpochs: 2 }), scriptedTask({ maxEpochs: 1 })], executor);
-    assert.deepEqual(progress, [
-      { task: 0, epoch: 1, trainingLoss: 2, validationLoss: 8 },
-      { task: 1, epoch: 1, trainingLoss: 2, validationLoss: 8 },
-      { task: 0, epoch: 2, trainingLoss: 4, validationLoss: 7 },
-    ]);
-  });
-
   test("of no tasks has no results", () => {
-    assert.deepEqual(fit([]).results, []);
+    assert.deepEqual(fit([]), []);
   });
 
   const empty: TrainingSet = { count: 0, windows: new Float32Array(), targets: new Float32Array() };
@@ -145,7 +99,7 @@ describe("training", () => {
     ],
     ["weights of another net", { start: new Float32Array(3) }, /task 1: start has 3 weights; expected \d+/],
     ["another spec", { spec: gaussian }, /task 1: its spec differs from that of task 0/],
-    ["no learning rate", { options: { ...options, learningRates: [] } }, /task 1: learningRates is \[\]/],
+    ["no learning rate", { options: { ...options, learningRate: 0 } }, /task 1: learningRate is 0/],
     ["no batch", { options: { ...options, batchSize: 0 } }, /task 1: batchSize is 0; expected 1 or more/],
   ];
   for (const [what, change, expected] of refusals) {

@@ -1,7 +1,18 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { lossOfNet } from "../../../src/engine/reference/reference-executor.ts";
+import { planNet } from "../../../src/models/forecastnet/plan.ts";
 import { scripted } from "./support/scripted-session.ts";
-import { fit, fitted, gaussian, linear, scriptedTask, taskOf, training } from "./support/sine-task.ts";
+import {
+  fit,
+  fitted,
+  gaussian,
+  linear,
+  scriptedTask,
+  taskOf,
+  training,
+  validation,
+} from "./support/sine-task.ts";
 
 describe("a small net", () => {
   for (const [name, spec, bound] of [
@@ -9,17 +20,17 @@ describe("a small net", () => {
     ["with Gaussian outputs", gaussian, -1],
   ] as const) {
     test(`${name} learns a sine`, () => {
-      const { results, progress } = fit([taskOf({ maxEpochs: 40 }, spec)]);
-      const { validationLoss, weights, epoch } = fitted(results[0]);
+      const { validationLoss, weights, epoch, epochs } = fitted(fit([taskOf({ maxEpochs: 40 }, spec)])[0]);
       assert.ok(validationLoss < bound, `${validationLoss}`);
-      assert.equal(validationLoss, Math.min(...progress.map((p) => p.validationLoss)));
-      assert.equal(progress[epoch - 1].validationLoss, validationLoss);
+      const losses = epochs.map((reached) => lossOfNet(planNet(spec), reached, validation, "forced"));
+      assert.equal(losses.indexOf(Math.min(...losses)), epoch - 1);
+      assert.equal(weights, epochs[epoch - 1]);
       assert.ok(weights.every(Number.isFinite));
     });
   }
 
   test("ends with the same weights from the same seed, and with others from another seed", () => {
-    const [a, b, c] = [1, 1, 2].map((seed) => fitted(fit([taskOf({ seed, maxEpochs: 4 })]).results[0]));
+    const [a, b, c] = [1, 1, 2].map((seed) => fitted(fit([taskOf({ seed, maxEpochs: 4 })])[0]));
     assert.deepEqual(a, b);
     assert.notDeepEqual(a.weights, c.weights);
   });
@@ -32,17 +43,17 @@ describe("a small net", () => {
   });
 
   test("continues from the weights of an earlier training", () => {
-    const cold = fitted(fit([taskOf({ maxEpochs: 15 })]).results[0]);
-    const task = { ...taskOf({ maxEpochs: 3, learningRates: [1e-3] }), start: cold.weights };
-    const warm = fitted(fit([task]).results[0]);
-    const short = fitted(fit([taskOf({ maxEpochs: 3 })]).results[0]);
+    const cold = fitted(fit([taskOf({ maxEpochs: 15 })])[0]);
+    const task = { ...taskOf({ maxEpochs: 3, learningRate: 1e-3 }), start: cold.weights };
+    const warm = fitted(fit([task])[0]);
+    const short = fitted(fit([taskOf({ maxEpochs: 3 })])[0]);
     assert.ok(warm.validationLoss <= cold.validationLoss);
     assert.ok(warm.validationLoss < short.validationLoss / 2);
   });
 
   for (const spec of [linear, gaussian]) {
     test(`with ${spec.output} output reports divergence at an absurd learning rate`, () => {
-      const [result] = fit([taskOf({ learningRates: [1e6], maxEpochs: 5 }, spec)]).results;
+      const [result] = fit([taskOf({ learningRate: 1e6, maxEpochs: 5 }, spec)]);
       assert.equal(result.outcome, "diverged");
       assert.match(
         result.outcome === "diverged" ? result.reason : "",
@@ -50,11 +61,6 @@ describe("a small net", () => {
       );
     });
   }
-
-  test("is fitted if one of several learning rates is reasonable", () => {
-    const { results } = fit([taskOf({ learningRates: [1e6, 1e-2], maxEpochs: 5 })]);
-    assert.equal(fitted(results[0]).learningRate, 1e-2);
-  });
 
   test("trained with others ends as it would alone", () => {
     const other = {
@@ -64,13 +70,13 @@ describe("a small net", () => {
       targets: training.targets.slice(0, 60),
     };
     const tasks = [
-      taskOf({ maxEpochs: 6, learningRates: [1e-2, 1e-3] }),
+      taskOf({ maxEpochs: 6, learningRate: 1e-3 }),
       { ...taskOf({ maxEpochs: 3, seed: 5, criterion: "free" }, linear, 9), training: other },
-      taskOf({ maxEpochs: 9, batchSize: 7, learningRates: [3e-3] }, linear, 4),
+      taskOf({ maxEpochs: 9, batchSize: 7, learningRate: 3e-3 }, linear, 4),
     ];
-    const together = fit(tasks).results;
+    const together = fit(tasks);
     tasks.forEach((task, i) => {
-      assert.deepEqual(together[i], fit([task]).results[0], `task ${i}`);
+      assert.deepEqual(together[i], fit([task])[0], `task ${i}`);
     });
   });
 });
@@ -80,7 +86,7 @@ describe("the learning rate", () => {
   function factorsOf(changes: Parameters<typeof scriptedTask>[0], batches = 1): number[] {
     const { executor, sessions } = scripted({ validation: (steps) => -steps });
     const batchSize = Math.ceil(training.count / batches);
-    fit([scriptedTask({ learningRates: [0.5], batchSize, ...changes })], executor);
+    fit([scriptedTask({ learningRate: 0.5, batchSize, ...changes })], executor);
     return sessions[0].rates.map(([rate]) => rate / 0.5);
   }
 
@@ -105,25 +111,11 @@ describe("the learning rate", () => {
     const fine = factorsOf({ maxEpochs: 20, schedule: "cosine" }, 4);
     assert.deepEqual(fine, coarse);
   });
-
-  test("on a cosine schedule starts again for each rate that is tried", () => {
-    const changes = {
-      maxEpochs: 40,
-      searchEpochs: 2,
-      learningRates: [0.5, 0.5],
-      schedule: "cosine",
-    } as const;
-    const factors = factorsOf(changes);
-    const alone = factorsOf({ maxEpochs: 40, schedule: "cosine" });
-    assert.deepEqual(factors.slice(0, 2), alone.slice(0, 2));
-    assert.deepEqual(factors.slice(2, 4), alone.slice(0, 2));
-    assert.deepEqual(factors.slice(4), alone.slice(2), "the best rate continues from where its search ended");
-  });
 });
 
 test("a net learns a sine with the CRPS, a cosine schedule and a shortcut at its own rate", () => {
   const spec = { ...gaussian, loss: "crps", shortcut: "linear" } as const;
   const task = taskOf({ maxEpochs: 40, schedule: "cosine", shortcutRate: 0.1, weightDecay: 0.01 }, spec);
-  const { validationLoss } = fitted(fit([task]).results[0]);
+  const { validationLoss } = fitted(fit([task])[0]);
   assert.ok(validationLoss > 0 && validationLoss < 0.05, `${validationLoss}`);
 });

@@ -10,7 +10,6 @@ const engine = {
   residentModels: 3,
   residentBytes: 4096,
   waitingForecasts: 8,
-  waitingFits: 2,
 };
 const facts: ServiceFacts = {
   state: "running",
@@ -104,7 +103,6 @@ test("every function of a metric group changes its metric", async () => {
     "forecastnet_engine_resident_models 3",
     "forecastnet_engine_resident_bytes 4096",
     "forecastnet_engine_waiting_forecasts 8",
-    "forecastnet_engine_waiting_fits 2",
   ];
   assert.deepEqual(
     expected.filter((line) => !lines.includes(line)),

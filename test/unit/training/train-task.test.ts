@@ -127,8 +127,8 @@ describe("a trained model", () => {
 test("weights that training has spoilt are never served", async () => {
   const spoiling: Engine = {
     ...engine,
-    fit: async (tasks, control) => {
-      const results = await engine.fit(tasks, control);
+    fit: async (tasks, signal) => {
+      const results = await engine.fit(tasks, signal);
       // The net that would serve, the last of the three, has lost its way; its twins have not.
       return results.map((result, i) =>
         result.outcome === "fitted" && i === 2
@@ -236,9 +236,9 @@ test("a training that is cancelled ends as cancelled, wherever it is", async () 
   const stop = new AbortController();
   const fitting = {
     ...engine,
-    fit: async (...[tasks, control]: Parameters<Engine["fit"]>) => {
+    fit: async (...[tasks, signal]: Parameters<Engine["fit"]>) => {
       stop.abort();
-      return engine.fit(tasks, control);
+      return engine.fit(tasks, signal);
     },
   };
   assert.deepEqual(await trainTask(createFamilies(fitting), task, stop.signal), { outcome: "cancelled" });

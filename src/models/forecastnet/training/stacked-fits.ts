@@ -62,7 +62,7 @@ class FitGathering {
     try {
       const results = await this.#engine.fit(
         calls.flatMap(({ tasks }) => tasks),
-        { signal: this.#signal },
+        this.#signal,
       );
       let from = 0;
       for (const { tasks, resolve } of calls) {

@@ -22,10 +22,7 @@ export interface CandidatesRequest {
   readonly series: readonly TrainingSeries[];
   readonly seed: number;
   readonly schedule?: FitSchedule;
-  /** Candidates in work at a time. With two, one is prepared while the other trains on the engine's threads. */
-  readonly atOnce?: number;
   readonly signal?: AbortSignal;
-  readonly onCandidate?: (done: number, of: number) => void;
 }
 
 export type CandidatesResult =
@@ -66,20 +63,14 @@ function isTrained(result: CandidateResult): result is TrainedCandidate {
 
 async function trainAll(
   engine: Engine,
-  { specs, seed, signal, onCandidate, atOnce = 2 }: CandidatesRequest,
+  { specs, seed, signal }: CandidatesRequest,
   data: TrialData,
 ): Promise<readonly CandidateResult[]> {
-  const results = new Array<CandidateResult>(specs.length);
-  let next = 0;
-  let done = 0;
-  const work = async () => {
-    for (let i = next++; i < specs.length; i = next++) {
-      const control: CandidateControl = { seed: seed + i, ...(signal && { signal }) };
-      results[i] = signal?.aborted ? "cancelled" : await trainCandidate(engine, specs[i], data, control);
-      onCandidate?.(++done, specs.length);
-    }
-  };
-  await Promise.all(Array.from({ length: atOnce }, work));
+  const results: CandidateResult[] = [];
+  for (const [i, spec] of specs.entries()) {
+    const control: CandidateControl = { seed: seed + i, ...(signal && { signal }) };
+    results.push(signal?.aborted ? "cancelled" : await trainCandidate(engine, spec, data, control));
+  }
   return results;
 }
 
@@ -110,15 +101,13 @@ export const longSchedule: FitSchedule = { epochs: 24, checkpoints: [0, 1, 2, 3,
 
 const stepsPerEpoch = 25;
 
-const fitOptions: Omit<FitOptions, "seed" | "maxEpochs" | "patience"> = {
+const fitOptions: Omit<FitOptions, "seed" | "maxEpochs"> = {
   batchSize: 64,
   stepsPerEpoch,
-  learningRates: [3e-3],
-  searchEpochs: 1,
+  learningRate: 3e-3,
   weightDecay: 0.5,
   shortcutRate: 0.1,
   schedule: "cosine",
-  keepsEpochs: true,
   criterion: "forced",
 };
 
@@ -151,7 +140,7 @@ export async function trainCandidate(
   if (preparation === "cancelled" || "failure" in preparation) return preparation;
   const { prepared } = preparation;
   const tasks = fitTasksOf(spec, prepared, data.schedule, control.seed);
-  const results = await engine.fit(tasks, control.signal && { signal: control.signal });
+  const results = await engine.fit(tasks, control.signal);
   const weightsBy: (readonly Float32Array[])[] = [];
   for (const [i, result] of results.entries()) {
     if (result.outcome === "cancelled") return "cancelled";
@@ -225,6 +214,6 @@ function fitTasksOf(
   seed: number,
 ): readonly FitTask[] {
   const validation = thinRows(prepared[prepared.length - 1].rows, spec, 64);
-  const options = { ...fitOptions, maxEpochs: epochs, patience: epochs, seed };
+  const options = { ...fitOptions, maxEpochs: epochs, seed };
   return prepared.map(({ rows, start }) => ({ spec, start, training: rows, validation, options }));
 }

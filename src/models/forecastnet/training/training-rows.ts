@@ -89,7 +89,7 @@ export function fitScalers(
   channels: number,
   ends: readonly number[],
 ): Scalers {
-  const own = series.map(({ values }, i) => fitScaler(values, channels, 0, ends[i], "deviation"));
+  const own = series.map(({ values }, i) => fitScaler(values, channels, ends[i]));
   return { own, served: own.length === 1 ? own[0] : sharedScaler(own, channels) };
 }
 

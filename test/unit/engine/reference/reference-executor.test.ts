@@ -92,17 +92,6 @@ describe("a training session", () => {
     assert.deepEqual(session.weights(0), session.weights(1));
   });
 
-  test("restarts a net that is reset from the given weights, without moments", () => {
-    const session = lineSession([1, 0, 1, 0]);
-    session.step([Int32Array.of(1)], [plain]);
-    const after = session.weights(0);
-    session.step([Int32Array.of(0)], [plain]);
-    session.reset(0, Float32Array.of(1, 0, 1, 0));
-    assert.deepEqual(session.weights(0), Float32Array.of(1, 0, 1, 0));
-    session.step([Int32Array.of(1)], [plain]);
-    assert.deepEqual(session.weights(0), after);
-  });
-
   test("validates on the validation rows by both criteria", () => {
     const net = seededNet(specOf("FN2", 3), 1);
     const [training, validation] = [seededRows(net.plan, 4, 2), seededRows(net.plan, 5, 3)];

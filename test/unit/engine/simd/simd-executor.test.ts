@@ -2,12 +2,15 @@
 
 import assert from "node:assert/strict";
 import { before, describe, test } from "node:test";
-import type { NetExecutor, TrainingSession } from "../../../../src/engine/executor.ts";
-import { createReferenceExecutor } from "../../../../src/engine/reference/reference-executor.ts";
+import type { TrainingSession } from "../../../../src/engine/executor.ts";
 import { loadKernel } from "../../../../src/engine/simd/kernel.ts";
-import { createSimdExecutor } from "../../../../src/engine/simd/simd-executor.ts";
 import { planNet } from "../../../../src/models/forecastnet/plan.ts";
 import { type ForecastNetSpec, specOf } from "../../../../src/models/forecastnet/spec.ts";
+import {
+  type DifferentiatingExecutor,
+  referenceExecutor,
+  simdExecutor,
+} from "../../../rig/differentiating-executors.ts";
 import { randomNumbers, randomSet, randomWeights } from "./random-nets.ts";
 
 const conv = (
@@ -96,10 +99,10 @@ function assertClose(
 }
 
 describe("the simd executor equals the reference", () => {
-  const reference = createReferenceExecutor();
-  let simd: NetExecutor;
+  const reference = referenceExecutor();
+  let simd: DifferentiatingExecutor;
   before(async () => {
-    simd = createSimdExecutor(await loadKernel());
+    simd = simdExecutor(await loadKernel());
   });
 
   for (const [name, spec] of Object.entries(specs)) {

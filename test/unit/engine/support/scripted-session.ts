@@ -3,12 +3,11 @@
 import assert from "node:assert/strict";
 import type { AdamOptions, NetExecutor, TrainingSession } from "../../../../src/engine/executor.ts";
 
-/** A session that learns nothing: losses come from a script, the first weight counts the steps since the last reset. */
+/** A session that learns nothing: losses come from a script, the first weight counts the steps. */
 class ScriptedSession implements TrainingSession {
   readonly stepsOf: number[];
   readonly rows: (Int32Array | null)[][] = [];
   readonly rates: number[][] = [];
-  readonly resets: { net: number; weights: Float32Array }[] = [];
   readonly #weights: Float32Array[];
   #rates: number[];
   closed = 0;
@@ -43,11 +42,6 @@ class ScriptedSession implements TrainingSession {
     return Float32Array.from(this.#weights[net]);
   }
 
-  reset(net: number, weights: Float32Array): void {
-    this.resets.push({ net, weights });
-    this.#weights[net] = Float32Array.from(weights);
-  }
-
   close(): void {
     this.closed++;
   }
@@ -70,5 +64,5 @@ export function scripted(script: Script): { executor: NetExecutor; sessions: Scr
     sessions.push(session);
     return session;
   };
-  return { executor: { sample: unused, train, differentiate: unused, close: unused }, sessions };
+  return { executor: { sample: unused, train, close: unused }, sessions };
 }

@@ -4,12 +4,7 @@ import assert from "node:assert/strict";
 import type { NetExecutor } from "../../../../src/engine/executor.ts";
 import { fitNets } from "../../../../src/engine/fit.ts";
 import { createReferenceExecutor } from "../../../../src/engine/reference/reference-executor.ts";
-import type {
-  FitOptions,
-  FitProgress,
-  FitResult,
-  FitTask,
-} from "../../../../src/models/forecastnet/engine.ts";
+import type { FitOptions, FitResult, FitTask } from "../../../../src/models/forecastnet/engine.ts";
 import { frameHistory } from "../../../../src/models/forecastnet/framing.ts";
 import { initialWeights } from "../../../../src/models/forecastnet/initial-weights.ts";
 import { planNet } from "../../../../src/models/forecastnet/plan.ts";
@@ -22,20 +17,17 @@ export const gaussian = specOf("FN", 3, { cell });
 const sine = Float64Array.from({ length: 120 }, (_, t) => 0.5 + 0.5 * Math.sin((2 * Math.PI * t) / 12));
 const unit = { offset: [0], scale: [1] };
 export const training = frameHistory(linear, unit, sine, { from: 0, to: 90 });
-const validation = frameHistory(linear, unit, sine, { from: 90, to: 120 });
+export const validation = frameHistory(linear, unit, sine, { from: 90, to: 120 });
 
 export const options: FitOptions = {
   seed: 1,
   batchSize: 16,
   maxEpochs: 30,
-  patience: 10,
-  learningRates: [1e-2],
-  searchEpochs: 3,
+  learningRate: 1e-2,
   weightDecay: 0,
   shortcutRate: 1,
   schedule: "constant",
   stepsPerEpoch: null,
-  keepsEpochs: false,
   criterion: "forced",
 };
 
@@ -44,21 +36,14 @@ export function taskOf(changes: Partial<FitOptions> = {}, spec: ForecastNetSpec 
   return { spec, start, training, validation, options: { ...options, ...changes } };
 }
 
-interface FitOutcome {
-  readonly results: readonly FitResult[];
-  readonly progress: readonly FitProgress[];
-}
-
 export function fit(
   tasks: readonly FitTask[],
   executor: NetExecutor = createReferenceExecutor(),
-): FitOutcome {
+): readonly FitResult[] {
   const fitting = fitNets(executor, tasks);
-  const progress: FitProgress[] = [];
   for (;;) {
     const { done, value } = fitting.next();
-    if (done) return { results: value, progress };
-    if (value !== null) progress.push(value);
+    if (done) return value;
   }
 }
 

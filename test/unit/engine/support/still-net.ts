@@ -70,7 +70,6 @@ export function executorOf(
   return {
     sample: (tasks) => tasks.map(sample),
     train: unused,
-    differentiate: unused,
     close: () => undefined,
   };
 }

@@ -3,10 +3,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { NetExecutor, TrainingSession } from "../../../../src/engine/executor.ts";
-import { createReferenceExecutor } from "../../../../src/engine/reference/reference-executor.ts";
 import type { CellSpec } from "../../../../src/models/forecastnet/cells.ts";
 import { planNet } from "../../../../src/models/forecastnet/plan.ts";
 import { type ForecastNetSpec, specOf } from "../../../../src/models/forecastnet/spec.ts";
+import { referenceExecutor } from "../../../rig/differentiating-executors.ts";
 import {
   assertClose,
   onBackends,
@@ -59,7 +59,7 @@ const specs: Readonly<Record<string, ForecastNetSpec>> = {
   }),
 };
 
-const reference = createReferenceExecutor();
+const reference = referenceExecutor();
 
 onBackends((loaded) => {
   for (const [name, spec] of Object.entries(specs)) {

@@ -4,14 +4,11 @@ import assert from "node:assert/strict";
 import { before, describe } from "node:test";
 import type { SampleTask } from "../../../../src/engine/executor.ts";
 import { type LoadedTensorFlow, loadTensorFlow } from "../../../../src/engine/tensorflow/native-binding.ts";
-import {
-  createTensorFlowExecutor,
-  type TensorFlowExecutor,
-  type TensorFlowOptions,
-} from "../../../../src/engine/tensorflow/tensorflow-executor.ts";
+import type { TensorFlowOptions } from "../../../../src/engine/tensorflow/tensorflow-executor.ts";
 import type { TrainingSet } from "../../../../src/models/forecastnet/framing.ts";
 import type { NetPlan } from "../../../../src/models/forecastnet/plan.ts";
 import { createRandom } from "../../../../src/runtime/random.ts";
+import { tensorflowExecutor } from "../../../rig/differentiating-executors.ts";
 import { nativeTensorFlow } from "../../../rig/tensorflow.ts";
 
 const needsNative = await nativeTensorFlow();
@@ -36,11 +33,11 @@ export function onBackends(body: (loaded: () => LoadedTensorFlow) => void): void
 /** Runs `body` with an executor, closes it, and asserts that no tensor is left. */
 export function withExecutor(
   loaded: LoadedTensorFlow,
-  body: (executor: TensorFlowExecutor) => void,
+  body: (executor: ReturnType<typeof tensorflowExecutor>) => void,
   options: Partial<TensorFlowOptions> = {},
 ): void {
   const tensors = countTensors(loaded);
-  const executor = createTensorFlowExecutor(loaded, { budgetBytes: 2 ** 30, ...options });
+  const executor = tensorflowExecutor(loaded, { budgetBytes: 2 ** 30, ...options });
   try {
     body(executor);
   } finally {

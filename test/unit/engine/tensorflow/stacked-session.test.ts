@@ -3,9 +3,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { SessionTask, TrainingSession } from "../../../../src/engine/executor.ts";
-import { createReferenceExecutor } from "../../../../src/engine/reference/reference-executor.ts";
 import { planNet } from "../../../../src/models/forecastnet/plan.ts";
 import { specOf } from "../../../../src/models/forecastnet/spec.ts";
+import { referenceExecutor } from "../../../rig/differentiating-executors.ts";
 import {
   assertClose,
   countTensors,
@@ -18,7 +18,7 @@ import {
 const plan = planNet(
   specOf("FN", 3, { cell: { kind: "dense", units: [6], activation: "relu" }, shortcut: "linear" }),
 );
-const reference = createReferenceExecutor();
+const reference = referenceExecutor();
 const adam = { learningRate: 1e-2, weightDecay: 0.01, shortcutRate: 1 };
 const rows = Int32Array.of(0, 2, 4, 5);
 
@@ -71,23 +71,6 @@ onBackends((loaded) => {
       assert.deepEqual(session.weights(1), before);
       assert.ok(Number.isNaN(losses[1]));
       assert.ok([0, 2, 3].every((net) => Number.isFinite(losses[net])));
-    });
-  });
-
-  test("a reset net starts without moments, and the other nets do not change", () => {
-    withExecutor(loaded(), (executor) => {
-      const session = executor.train(plan, tasks);
-      const untouched = executor.train(plan, tasks);
-      const firstLoss = stepOf(session, [0, 1, 2, 3])[2];
-      stepOf(untouched, [0, 1, 2, 3]);
-      const afterOne = session.weights(2);
-      session.reset(2, tasks[2].weights);
-      assert.deepEqual(session.weights(2), tasks[2].weights);
-      const losses = stepOf(session, [0, 1, 2, 3]);
-      stepOf(untouched, [0, 1, 2, 3]);
-      assertClose([losses[2]], [firstLoss], "loss after the reset");
-      assertClose(session.weights(2), afterOne, "weights after the reset and a step");
-      for (const net of [0, 1, 3]) assertClose(session.weights(net), untouched.weights(net), `net ${net}`);
     });
   });
 
@@ -175,7 +158,7 @@ onBackends((loaded) => {
     );
   });
 
-  test("steps, skipped steps, resets and validation leave no tensors but weights and moments", () => {
+  test("steps, skipped steps and validation leave no tensors but weights and moments", () => {
     withExecutor(loaded(), (executor) => {
       const before = countTensors(loaded());
       const session = executor.train(plan, tasks);
@@ -183,7 +166,6 @@ onBackends((loaded) => {
       const open = countTensors(loaded());
       for (const turn of [[0, 1], [2], [1, 2, 3]]) stepOf(session, turn);
       session.validate("forced");
-      session.reset(0, tasks[0].weights);
       session.weights(1);
       stepOf(session, [0, 1, 2, 3]);
       assert.equal(countTensors(loaded()), open);

@@ -39,14 +39,11 @@ const fits: readonly FitTask[] = [1, 2, 3].map((seed) => {
       seed,
       batchSize: 16,
       maxEpochs: 2,
-      patience: 2,
-      learningRates: [0.01],
-      searchEpochs: 1,
+      learningRate: 0.01,
       weightDecay: 0,
       shortcutRate: 1,
       schedule: "constant",
       stepsPerEpoch: null,
-      keepsEpochs: false,
       criterion: "forced",
     },
   };
@@ -80,9 +77,8 @@ for (const setup of [{ kind: "simd" }, { kind: "tensorflow", memoryMb: 64 }] as 
     test("trains nets of several shapes", async (t) => {
       const engine = await openInProcessEngine(setup);
       t.after(() => engine.close());
-      const reported = new Set<number>();
-      const results = await engine.fit(fits, { onProgress: ({ task }) => reported.add(task) });
-      assert.deepEqual([...reported].sort(), [0, 1, 2]);
+      const results = await engine.fit(fits);
+      assert.equal(results.length, fits.length);
       for (const [i, result] of results.entries()) {
         assert.ok(result.outcome === "fitted", JSON.stringify(result));
         assert.equal(result.weights.length, fits[i].start.length);

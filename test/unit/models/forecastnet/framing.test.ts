@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { Scaler } from "../../../../src/models/family.ts";
-import { frameHistory, frameWindow } from "../../../../src/models/forecastnet/framing.ts";
+import { frameHistory, frameWindow, type TrainingSet } from "../../../../src/models/forecastnet/framing.ts";
 import { type Framing, specOf } from "../../../../src/models/forecastnet/spec.ts";
 import { ForecastnetError } from "../../../../src/runtime/errors.ts";
 
@@ -113,10 +113,13 @@ describe("a window", () => {
 
 describe("a history", () => {
   const history = Float64Array.from({ length: 20 }, (_, t) => 10 + t * t);
+  /** The step of each row's first target, found by its value. */
+  const originsOf = ({ count, targets }: TrainingSet) =>
+    Array.from({ length: count }, (_, row) => Math.round(Math.sqrt(20 * targets[row * 3])));
 
   test("gives every row whose targets lie in the range, with windows that may reach back before it", () => {
     const set = frameHistory(specWith({}), scaler, history, { from: 6, to: 12 });
-    assert.deepEqual([...set.origins], [6, 7, 8, 9]);
+    assert.deepEqual(originsOf(set), [6, 7, 8, 9]);
     assert.equal(set.count, 4);
     assertClose(
       set.windows.subarray(0, 4),
@@ -130,21 +133,22 @@ describe("a history", () => {
 
   test("starts where the first full window ends", () => {
     const set = frameHistory(specWith({}), scaler, history, { from: 0, to: 20 });
-    assert.deepEqual([set.origins[0], set.origins[set.count - 1], set.count], [4, 17, 14]);
+    const origins = originsOf(set);
+    assert.deepEqual([origins[0], origins[set.count - 1], set.count], [4, 17, 14]);
   });
 
   test("leaves out rows with a missing value, and only those", () => {
     const broken = Float64Array.from(history);
     broken[10] = Number.NaN;
     const set = frameHistory(specWith({}), scaler, broken, { from: 0, to: 20 });
-    assert.deepEqual([...set.origins], [4, 5, 6, 7, 15, 16, 17]);
+    assert.deepEqual(originsOf(set), [4, 5, 6, 7, 15, 16, 17]);
   });
 
   test("asks nothing of the future of channels that are not forecast", () => {
     const spec = specOf("FN", 1, { inputLength: 1, channels: 2, targets: [0] });
     const two: Scaler = { offset: [0, 0], scale: [1, 1] };
     const values = Float64Array.of(1, 1, 2, Number.NaN, 3, 3);
-    assert.deepEqual([...frameHistory(spec, two, values, { from: 0, to: 3 }).origins], [1]);
+    assert.deepEqual([...frameHistory(spec, two, values, { from: 0, to: 3 }).targets], [2]);
   });
 
   test("shorter than one row gives an empty set", () => {

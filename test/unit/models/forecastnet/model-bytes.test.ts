@@ -183,8 +183,8 @@ describe("damage", () => {
   });
 
   const headers: readonly (readonly [string, (json: string) => string, RegExp])[] = [
-    ["no JSON", () => "{", /^x: header is not JSON/],
-    ["no object", () => "null", /^x: header is not an object/],
+    ["no JSON", () => "{", /^x: the header is not JSON/],
+    ["no object", () => "null", /^x: the header is not an object/],
     ["no key", (json) => json.replace("pump-7/größe", ""), /^x: key is ""/],
     ["no version", (json) => json.replace('"v1"', "null"), /^x: version is null/],
     [

@@ -101,9 +101,9 @@ describe("a cohort's model", () => {
     let rows = 0;
     const counting: Engine = {
       ...engine,
-      fit: (tasks, control) => {
+      fit: (tasks, signal) => {
         rows = Math.max(rows, ...tasks.map(({ training }) => training.count));
-        return engine.fit(tasks, control);
+        return engine.fit(tasks, signal);
       },
     };
     const task = taskOf(members.map(({ values }) => historyOf(values)));

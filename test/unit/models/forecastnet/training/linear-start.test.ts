@@ -1,6 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { createReferenceExecutor } from "../../../../../src/engine/reference/reference-executor.ts";
+import {
+  createReferenceExecutor,
+  differentiateNet,
+} from "../../../../../src/engine/reference/reference-executor.ts";
 import { frameHistory } from "../../../../../src/models/forecastnet/framing.ts";
 import { planNet } from "../../../../../src/models/forecastnet/plan.ts";
 import { type ForecastNetSpec, type Framing, specOf } from "../../../../../src/models/forecastnet/spec.ts";
@@ -25,7 +28,7 @@ function sinusoids(steps: number): Float64Array {
 }
 
 function framed(spec: ForecastNetSpec, history: Float64Array) {
-  const scaler = fitScaler(history, 1, 0, history.length, "deviation");
+  const scaler = fitScaler(history, 1, history.length);
   return { plan: planNet(spec), rows: frameHistory(spec, scaler, history, { from: 0, to: history.length }) };
 }
 
@@ -66,7 +69,7 @@ describe("the linear start", () => {
     const history = Float64Array.from({ length: 2_000 }, () => random.normal());
     const { plan, rows } = framed(specWith(framings[0]), history);
     const weights = linearStart(plan, rows, { way: "direct", penalty: 3 }, 1);
-    const { deviation } = createReferenceExecutor().differentiate({ plan, weights }, rows);
+    const { deviation } = differentiateNet(plan, weights, rows);
     assert.ok(deviation !== null);
     for (let h = 0; h < 6; h++) {
       const σ = deviation[h * rows.count];

@@ -29,10 +29,10 @@ function counting(refuses: (tasks: readonly FitTask[]) => boolean = () => false)
   const calls: (readonly FitTask[])[] = [];
   const counted: Engine = {
     ...engine,
-    fit: async (tasks, control) => {
+    fit: async (tasks, signal) => {
       calls.push(tasks);
       if (refuses(tasks)) throw new ForecastnetError("MODEL_UNFIT", "one of them does not fit");
-      return engine.fit(tasks, control);
+      return engine.fit(tasks, signal);
     },
   };
   return { counted, calls };
