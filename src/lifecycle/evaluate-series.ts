@@ -90,7 +90,10 @@ export function trainingNeedOf(lifecycle: PartitionLifecycle, seriesId: string):
   }
   // After a training without a better model, the age counts from that training.
   const ageMs = times.newestMs - Math.max(trainedToMs, restsUntilMs);
-  return probation !== null || ageMs <= rules.maxAgeMs ? null : need("age", ageMs);
+  const stepsThen = Math.max(0, times.steps - ageMs / times.stepMs + rules.tailSteps);
+  // A model from before that competed with fewer families.
+  const isEarly = stepsThen < rules.fullHistory && times.steps >= rules.fullHistory;
+  return probation !== null || (ageMs <= rules.maxAgeMs && !isEarly) ? null : need("age", ageMs);
 }
 
 /** Needs of the cohorts that one of these partitions decides about. */

@@ -3,11 +3,14 @@
 
 import type { SeriesSettings } from "../domain.ts";
 import type { GateRules } from "../gate/gate.ts";
+import { anyFamily } from "../models/families.ts";
 import type { AppConfig } from "../runtime/config/schema.ts";
 import type { DriftRules } from "./drift.ts";
 
 export interface RetrainRules extends DriftRules, GateRules {
   readonly minHistory: number;
+  /** Steps from which on all families that compete for the series can be trained; 0 where only one is. */
+  readonly fullHistory: number;
   /** Infinite when age is no reason to retrain. */
   readonly maxAgeMs: number;
   readonly cooldownSteps: number;
@@ -26,7 +29,9 @@ const fewestScoredSteps = 36;
 const hourMs = 3_600_000;
 
 export function resolveRetrainRules(retrain: AppConfig["retrain"], settings: SeriesSettings): RetrainRules {
-  const { horizon, season, history, driftRatio, driftBound } = settings;
+  const { horizon, season, history, driftRatio, driftBound, family } = settings;
+  // Linear models need little to learn from; see docs/accuracy.md.
+  const isQuick = family === anyFamily || family === "linear";
   const { coverageBand, release, margin, maxAgeHours } = retrain;
   const scored = Math.max(4 * horizon, fewestScoredSteps);
   return {
@@ -43,7 +48,8 @@ export function resolveRetrainRules(retrain: AppConfig["retrain"], settings: Ser
     probationSteps: retrain.probationSteps || Math.max(2 * horizon, fewestScoredSteps),
     cooldownSteps: retrain.cooldownSteps || 4 * horizon,
     // A series never has more than is stored.
-    minHistory: Math.min(retrain.minHistory || 12 * Math.max(season, horizon), history),
+    minHistory: Math.min(retrain.minHistory || (isQuick ? 6 : 12) * Math.max(season, horizon), history),
+    fullHistory: family === anyFamily ? Math.min(12 * Math.max(season, horizon), history) : 0,
     maxAgeMs: maxAgeHours === 0 ? Number.POSITIVE_INFINITY : maxAgeHours * hourMs,
   };
 }

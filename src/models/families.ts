@@ -18,6 +18,15 @@ const familyByName = {
 
 export const familyNames: readonly string[] = Object.keys(familyByName);
 
+/** In place of a family: several are trained, the cheapest first, and the gate takes the best model. */
+export const anyFamily = "auto";
+const competing: readonly string[] = ["linear", "forecastnet"] satisfies (keyof typeof familyByName)[];
+
+/** The families that are trained where this one is asked for. */
+export function familiesTrainedFor(family: string): readonly string[] {
+  return family === anyFamily ? competing : [family];
+}
+
 export function createFamilies(engine: Engine): Families {
   return new Families(Object.values(familyByName).map((create) => create(engine)));
 }

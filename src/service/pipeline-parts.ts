@@ -10,7 +10,7 @@ import { createObservationCodec, type ObservationCodec } from "../log/codec/obse
 import { defaultRegistrySettings, SchemaRegistry } from "../log/codec/registry.ts";
 import type { Log } from "../log/log.ts";
 import { type CheckedTopics, checkTopics, type LargestRecords, type Room } from "../log/topic-check.ts";
-import type { Families } from "../models/families.ts";
+import { anyFamily, type Families } from "../models/families.ts";
 import type { PipelineParts } from "../pipeline.ts";
 import type { Timers } from "../runtime/clock.ts";
 import { configInvalid, refusal } from "../runtime/config/problems.ts";
@@ -37,14 +37,15 @@ export function checkFamilies(
   known: readonly string[],
   sourceOf: (key: string) => string = () => "configuration",
 ): void {
+  const allowed = [anyFamily, ...known];
   const given = [
     { key: "series.family", path: "", family: series.family },
     ...series.overrides.map(({ family }, i) => ({ key: "series.overrides", path: `[${i}].family`, family })),
   ];
   const problems = given.flatMap(({ key, path, family }) =>
-    family === undefined || known.includes(family)
+    family === undefined || allowed.includes(family)
       ? []
-      : [problemAt(key, sourceOf(key), refusal(path, family, known.join(", ")))],
+      : [problemAt(key, sourceOf(key), refusal(path, family, allowed.join(", ")))],
   );
   if (problems.length > 0) throw configInvalid(problems);
 }

@@ -1,12 +1,12 @@
-// Trains one task: from histories to challengers. One model is trained on all the history that training may see. If the series
-// is known to have changed, a second one is trained on the part after the change. A task that cannot be trained fails with
+// Trains one task: from histories to challengers. Each family of the plan trains one model on all the history that training may
+// see. If the series is known to have changed, it trains a second one on the part after the change. A task that cannot be trained fails with
 // what there was and what is needed.
 //
 // The same task gives the same models under the same versions, on any machine and however often it is repeated.
 
 import { createHash } from "node:crypto";
 import type { History } from "../domain.ts";
-import type { Families } from "../models/families.ts";
+import { type Families, familiesTrainedFor } from "../models/families.ts";
 import {
   type Model,
   type ModelFamily,
@@ -36,15 +36,19 @@ export async function trainTask(
     const reason = `the histories have ${found} channels; the series of a cohort must have the same number`;
     return { outcome: "failed", reason };
   }
-  const whole = await trainPart(families, task, "whole", signal);
-  if (whole.outcome === "cancelled") return whole;
-  const recent = await trainPart(families, task, "recent", signal);
-  if (recent.outcome === "cancelled") return recent;
-  const challengers = [whole, recent].flatMap((result) =>
-    result.outcome === "trained" ? result.challenger : [],
-  );
+  const challengers: TrainedModel[] = [];
+  const reasons: string[] = [];
+  for (const family of familiesTrainedFor(task.plan.family)) {
+    for (const basis of ["whole", "recent"] as const) {
+      const plan = { ...task.plan, family };
+      const result = await trainPart(families, { ...task, plan }, basis, signal);
+      if (result.outcome === "cancelled") return result;
+      if (result.outcome === "trained") challengers.push(result.challenger);
+      else if (basis === "whole") reasons.push(result.reason);
+    }
+  }
   if (challengers.length > 0) return { outcome: "trained", challengers };
-  return { outcome: "failed", reason: whole.outcome === "failed" ? whole.reason : "nothing was trained" };
+  return { outcome: "failed", reason: [...new Set(reasons)].join("; ") };
 }
 
 async function trainPart(

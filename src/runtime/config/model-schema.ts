@@ -41,7 +41,7 @@ export const modelSchema = {
     ),
     members: setting("Most nets in a model.", integer(1, 16), 4),
     minHistory: setting(
-      "Steps that a series needs before its first training; 0 uses 12 seasons or 12 horizons, whichever is longer, but at most the stored history.",
+      "Steps that a series needs before its first training; 0 uses 12 seasons or 12 horizons, whichever is longer, or 6 of them where the family is auto or linear, but at most the stored history.",
       integer(0, 10_000_000),
       0,
     ),

@@ -218,7 +218,7 @@ export const schema = {
       "",
     ),
     family: setting(
-      "Model family that series are trained with: forecastnet, linear, seasonal-naive or persistence.",
+      "Model family that series are trained with: linear, forecastnet, seasonal-naive or persistence; auto trains linear and forecastnet, and the gate takes the better model.",
       seriesFormats.family,
       "forecastnet",
     ),

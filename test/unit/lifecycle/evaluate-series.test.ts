@@ -125,6 +125,21 @@ describe("a champion", () => {
     assert.deepEqual(asked(championOf(30 + 25, { restsUntilMs })), ["age", 25 * hourMs]);
   });
 
+  test("from before all families could be trained is challenged once they can be, and only then", () => {
+    const earlyOf = (newestHour: number, steps: number, life = {}) => {
+      const fixture = new LifecycleFixture({ rules: { fullHistory: 60 } });
+      fixture.serve("a", "v1", { trainedTo: dawnMs });
+      fixture.place("a", newestHour, steps);
+      fixture.live("a", { phase: "champion", ...life });
+      return asked(fixture);
+    };
+    assert.equal(earlyOf(20, 59), null);
+    assert.deepEqual(earlyOf(20, 60), ["age", 20 * hourMs]);
+    // Trained on 55 steps, with nine more held back for the gate.
+    assert.equal(earlyOf(5, 60), null);
+    assert.equal(earlyOf(20, 60, { restsUntilMs: dawnMs + 18 * hourMs }), null, "challenged already");
+  });
+
   test("on probation has to prove itself first", () => {
     const probation = { predecessorMase: 1, sinceMs: 0 };
     assert.equal(asked(championOf(1000, { probation })), null);

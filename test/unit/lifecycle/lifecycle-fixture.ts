@@ -33,7 +33,7 @@ export const dawnMs = Date.UTC(2024, 0, 1);
 export const rules: RetrainRules = {
   ...{ horizon: 3, season: 4, driftRatio: 2, driftBound: 0, coverageBand: 1, release: 0.75, margin: 0.02 },
   ...{ evidenceSteps: 5, rollingSteps: 10, tailSteps: 9, probationSteps: 6, cooldownSteps: 10 },
-  ...{ minHistory: 40, maxAgeMs: Number.POSITIVE_INFINITY },
+  ...{ minHistory: 40, fullHistory: 0, maxAgeMs: Number.POSITIVE_INFINITY },
 };
 
 /** Counts by what is counted: "decided refused", "unreadable horizon", "failed". */

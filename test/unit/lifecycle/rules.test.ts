@@ -32,6 +32,16 @@ test("what is left at 0 follows from the series' horizon and season", () => {
   assert.deepEqual([rules.driftRatio, rules.driftBound, rules.horizon, rules.season], [3, 7, 24, 24]);
 });
 
+test("series that linear models may serve are trained sooner, and again when all families can be", () => {
+  const rulesOf = (family: string) => {
+    const { minHistory, fullHistory } = resolveRetrainRules(retrain, settings({ family }));
+    return [minHistory, fullHistory];
+  };
+  assert.deepEqual(rulesOf("forecastnet"), [288, 0]);
+  assert.deepEqual(rulesOf("linear"), [144, 0]);
+  assert.deepEqual(rulesOf("auto"), [144, 288]);
+});
+
 test("a short horizon is scored over steps enough all the same", () => {
   const rules = resolveRetrainRules(retrain, settings({ horizon: 3, season: 3 }));
   assert.deepEqual([rules.evidenceSteps, rules.rollingSteps, rules.probationSteps], [36, 36, 36]);

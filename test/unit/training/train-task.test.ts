@@ -124,6 +124,36 @@ describe("a trained model", () => {
   }
 });
 
+describe("a plan for any family", () => {
+  const familiesOf = async (steps: number) => {
+    const task = taskOf([historyOf(waveOf({ steps }))], { family: "auto" });
+    const result = await trainTask(families, task, never);
+    assert.ok(result.outcome === "trained", JSON.stringify(result));
+    const versions = result.challengers.map(({ model }) => model.version);
+    assert.equal(new Set(versions).size, versions.length, "every challenger has a version of its own");
+    return result.challengers.map(({ model }) => model.family);
+  };
+
+  test("gives challengers of all families that compete", async () => {
+    assert.deepEqual(await familiesOf(240), ["linear", "forecastnet"]);
+  });
+
+  test("gives those that the history is long enough for", async () => {
+    assert.deepEqual(await familiesOf(24), ["linear"]);
+  });
+
+  test("fails with the reasons of all families when none can be trained", async () => {
+    const result = await trainTask(
+      families,
+      taskOf([historyOf(waveOf({ steps: 10 }))], { family: "auto" }),
+      never,
+    );
+    assert.equal(result.outcome, "failed");
+    const reasons = result.outcome === "failed" ? result.reason.split("; ") : [];
+    assert.ok(reasons.length >= 2, `the reasons are ${reasons.join(" | ")}`);
+  });
+});
+
 test("weights that training has spoilt are never served", async () => {
   const spoiling: Engine = {
     ...engine,
