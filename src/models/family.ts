@@ -119,6 +119,8 @@ export type FamilyResult<M extends Model = Model> =
 /** The result of a training. */
 export interface TrainedModel {
   readonly model: Model;
+  /** How the model is stored. It holds all its numbers exactly, so that a restored model forecasts the same bytes. */
+  readonly storage: Storage;
   /** Trained on the whole history, or on the part after a change of the series. */
   readonly basis: "whole" | "recent";
   readonly folds: FoldScores;

@@ -36,6 +36,7 @@ export function trainedModel(changes: Partial<TrainedModel> & { readonly key?: s
   const { key = "a", ...facts } = changes;
   return {
     model: randomModel({ key, version: "v2" }),
+    storage: "float32",
     basis: "whole",
     folds: { mase: 0.5, crps: 0.25, points: 24 },
     naiveErrors: [4],

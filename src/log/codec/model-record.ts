@@ -30,19 +30,14 @@ interface RecordFacts {
   /** Null when the model was imported by hand. */
   readonly requestId: string | null;
   readonly trainedAtMs: number;
-  /**
-   * Default float32. Float16 moves a weight by up to 1 part in 2,048, which a net that feeds on its own forecasts adds up
-   * over the horizon; and a usual model is far smaller than the limit of the topic.
-   */
-  readonly storage?: Storage;
 }
 
 const symbolByStorage: Readonly<Record<Storage, StorageSymbol>> = { float32: "FLOAT32", float16: "FLOAT16" };
 
 /** Throws MODEL_UNFIT for a model that cannot be read back. */
 export function toModelRecord(trained: TrainedModel, facts: RecordFacts, families: Families): ModelRecord {
-  const { model, basis, folds, naiveErrors, trainedFromMs, trainedToMs } = trained;
-  const { requestId, trainedAtMs, storage = "float32" } = facts;
+  const { model, storage, basis, folds, naiveErrors, trainedFromMs, trainedToMs } = trained;
+  const { requestId, trainedAtMs } = facts;
   const family = families.of(model);
   const weights = Buffer.from(family.encode(model, storage));
   return {
@@ -93,6 +88,7 @@ export function fromModelRecord(record: ModelRecord, families: Families): Traine
   const { mase, crps, naiveErrors, scoredSteps } = validation;
   return {
     model: readModel(record, families),
+    storage: storageOf(record),
     basis: spec.startsWith('{"basis":"recent"') ? "recent" : "whole",
     folds: { mase, crps: crps / meanOf(naiveErrors), points: scoredSteps },
     naiveErrors,

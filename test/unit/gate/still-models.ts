@@ -106,7 +106,13 @@ export function sideBySide(left: Float64Array, right: Float64Array): Float64Arra
 /** The last step it learnt from is `trainedTo`, counted in hours. */
 export function trained(model: ForecastNetModel, trainedTo: number): TrainedModel {
   return {
-    ...{ model, basis: "whole", folds: { mase: 1, crps: 1, points: 1 }, naiveErrors: [1] },
+    ...{
+      model,
+      storage: "float32",
+      basis: "whole",
+      folds: { mase: 1, crps: 1, points: 1 },
+      naiveErrors: [1],
+    },
     ...{ trainedFromMs: 0, trainedToMs: trainedTo * hourMs },
   };
 }

@@ -60,7 +60,7 @@ describe("a model record", () => {
   test("stores half as much when asked to", () => {
     const model = randomModel({ spec: { inputLength: 200 } });
     const full = toModelRecord(trainedModel({ model }), facts, storedFamilies);
-    const half = toModelRecord(trainedModel({ model }), { ...facts, storage: "float16" }, storedFamilies);
+    const half = toModelRecord(trainedModel({ model, storage: "float16" }), facts, storedFamilies);
     assert.deepEqual([full.storage, half.storage], ["FLOAT32", "FLOAT16"]);
     assert.ok(half.weights.length < 0.7 * full.weights.length);
     assert.equal(fromModelRecord(half, storedFamilies).model.version, model.version);

@@ -4,7 +4,8 @@ import assert from "node:assert/strict";
 import { before, describe, test } from "node:test";
 import { openInProcessEngine } from "../../../src/engine/in-process-engine.ts";
 import { createHoldout } from "../../../src/gate/judge.ts";
-import { createFamilies, type Families } from "../../../src/models/families.ts";
+import { createFamilies, Families } from "../../../src/models/families.ts";
+import type { Model, ModelFamily } from "../../../src/models/family.ts";
 import type { Engine } from "../../../src/models/forecastnet/engine.ts";
 import { decodeModel, encodeModel } from "../../../src/models/forecastnet/model-bytes.ts";
 import { naiveErrorOf } from "../../../src/models/scores.ts";
@@ -122,6 +123,69 @@ describe("a trained model", () => {
       assert.ok(folds.mase < 0.8, `MASE ${folds.mase}`);
     });
   }
+});
+
+describe("a model in half precision", () => {
+  const request = {
+    key: "s",
+    channels: 1,
+    seed: 3,
+    series: [{ values: waveOf({ steps: 240 }), filled: null }],
+  };
+  const { plan } = taskOf([]);
+
+  test("is what training gives, with no number that its bytes do not hold", async () => {
+    const task = taskOf([historyOf(waveOf({ steps: 240 }))], { family: "auto" });
+    const result = await trainTask(families, task, never);
+    assert.ok(result.outcome === "trained");
+    for (const { model, storage } of result.challengers) {
+      const family = families.of(model);
+      assert.equal(storage, "float16");
+      const read = family.decode(family.encode(model, storage), "the test");
+      assert.deepEqual(family.encode(read, "float32"), family.encode(model, "float32"), family.name);
+    }
+  });
+
+  test("forecasts within a fiftieth of a deviation of what was trained", async () => {
+    for (const name of ["linear", "forecastnet"]) {
+      const family = families.named(name);
+      const trained = await family.train({ ...request, plan: { ...plan, family: name } }, never);
+      assert.ok(trained.outcome === "trained");
+      const exact = { ...trained.model, version: "v1" };
+      const rounded = family.decode(family.encode(exact, "float16"), "the test");
+      const values = waveOf({ steps: 240, seed: 2 }).slice(-family.shapeOf(exact).inputSteps);
+      const input = { values, channels: 1, settings: { horizon: season, season }, seasonalErrors: null };
+      const tasks = [exact, rounded].map((model) => ({ model, input }));
+      const [one, other] = await family.forecast(tasks, { levels: [0.5], paths: 100 });
+      assert.ok(!(one instanceof Error) && !(other instanceof Error));
+      for (let h = 0; h < season; h++) {
+        const moved = Math.abs(one.mean[h] - other.mean[h]) / one.standardDeviation[h];
+        assert.ok(moved < 0.02, `${name}, step ${h}: moved by ${moved} deviations`);
+      }
+    }
+  });
+
+  test("gives way to single precision where a number is too large for it", async () => {
+    const linear = families.named("linear");
+    const large: ModelFamily = {
+      ...linear,
+      name: "large",
+      train: async (...given) => {
+        const result = await linear.train(...given);
+        if (result.outcome !== "trained") return result;
+        const shape = { length: season, horizon: season, channels: 1 };
+        const weights = new Float32Array(season * season).fill(1e5);
+        return { ...result, model: { ...result.model, family: "large", shape, weights } as Model };
+      },
+    };
+    const result = await trainTask(
+      new Families([large]),
+      taskOf([historyOf(waveOf({ steps: 240 }))], { family: "large" }),
+      never,
+    );
+    assert.ok(result.outcome === "trained", JSON.stringify(result));
+    assert.equal(result.challengers[0].storage, "float32");
+  });
 });
 
 describe("a plan for any family", () => {
