@@ -51,7 +51,8 @@ const smoothings = [0.05, 0.2, 0.5, 1];
 const mostInputs = 400;
 /** Windows of more seasons need rows in proportion, and are not worth a recursion. */
 const fewSeasons = 4;
-const fewestRows = 12;
+/** A regression on fewer rows is not tried. The folds judge whether so few were enough. */
+const fewestRows = 2;
 
 /** Maps in the average, with repetition. */
 const mostMembers = 8;
@@ -112,6 +113,13 @@ function lengthsFor({ plan, channels, series }: FamilyTask): readonly number[] {
   return possible.filter((length) => most > 0 && 2 * originsOf(length) >= most);
 }
 
+interface Judged {
+  readonly candidate: Candidate;
+  /** One per item. */
+  readonly forecasts: Float64Array;
+  folds: number;
+}
+
 /** The candidates of one history, and what they forecast at the origins of the folds. */
 class CandidatePool {
   readonly folds: readonly Fold[];
@@ -123,7 +131,7 @@ class CandidatePool {
   readonly #actual: Float64Array;
   /** Items that were observed: only those are scored. */
   readonly #scored: Int32Array;
-  readonly #judged = new Map<string, { readonly candidate: Candidate; readonly forecasts: Float64Array }>();
+  readonly #judged = new Map<string, Judged>();
 
   constructor(task: FamilyTask, lengths: readonly number[]) {
     const { series, channels, plan } = task;
@@ -163,9 +171,11 @@ class CandidatePool {
       const judged = this.#judged.get(name) ?? {
         candidate,
         forecasts: new Float64Array(this.#actual.length),
+        folds: 0,
       };
       this.#judged.set(name, judged);
       this.#forecast(fold, map, judged.forecasts);
+      judged.folds++;
     }
   }
 
@@ -239,11 +249,13 @@ class CandidatePool {
 
   /** Adds to the average, again and again, the candidate that improves it most. */
   best(): LinearFit | string {
-    const all = [...this.#judged.values()].map((judged) => ({
-      ...judged,
-      error: this.#errorOf(judged.forecasts),
-    }));
-    const pool = all.sort((one, other) => one.error - other.error).slice(0, poolSize);
+    const pool = [...this.#judged.values()]
+      // The first fold may have had too few rows for some.
+      .filter(({ folds }) => folds === this.folds.length)
+      .map((judged) => ({ ...judged, error: this.#errorOf(judged.forecasts) }))
+      .filter(({ error }) => Number.isFinite(error))
+      .sort((one, other) => one.error - other.error)
+      .slice(0, poolSize);
     const members: Candidate[] = [];
     let average = new Float64Array(this.#actual.length);
     let least = Number.POSITIVE_INFINITY;
