@@ -21,13 +21,14 @@ export interface ServedModel {
 
 export interface TrainingReport {
   readonly section: Section;
-  /** Of the default series: those of the largest effort up to the default one. */
+  /** Nets of the default series, of the default effort. */
   readonly models: readonly ServedModel[];
 }
 
 interface Kind {
   readonly horizon: number;
-  readonly effort: Effort;
+  /** Of nets, or a linear model. */
+  readonly effort: Effort | "linear";
   /** How many are trained; the more work a model is, the fewer. */
   readonly models: number;
 }
@@ -41,22 +42,27 @@ interface Training extends ServedModel {
 
 const defaultHorizon = 24;
 const kinds: readonly Kind[] = [
+  { horizon: 6, effort: "linear", models: 40 },
   { horizon: 6, effort: "quick", models: 8 },
   { horizon: 6, effort: "normal", models: 4 },
   { horizon: 6, effort: "thorough", models: 2 },
+  { horizon: defaultHorizon, effort: "linear", models: 40 },
   { horizon: defaultHorizon, effort: "quick", models: 4 },
   { horizon: defaultHorizon, effort: "normal", models: 2 },
   { horizon: defaultHorizon, effort: "thorough", models: 1 },
+  { horizon: 48, effort: "linear", models: 10 },
+  { horizon: 48, effort: "normal", models: 1 },
 ];
 
 export async function measureTraining(isQuick: boolean): Promise<TrainingReport> {
-  const wanted = kinds.filter(({ effort }) => !isQuick || effort === "quick");
+  const wanted = kinds.filter(({ effort }) => !isQuick || effort === "quick" || effort === "linear");
   const engine = await openThreadedEngine({ setup: { kind: "simd" }, threads: 1 });
   const families = createFamilies(engine);
   const trainer = await openTrainingThreads({ setup: { kind: "simd" }, threads: 1 });
   // For the compilers: a worker trains many in its life, and the first is the slowest.
-  for (const horizon of [6, 6, defaultHorizon]) {
-    await trainOne(trainer, families, { horizon, effort: "quick", models: 1 }, 99);
+  for (const effort of ["linear", "quick"] as const) {
+    for (const horizon of [6, 6, defaultHorizon])
+      await trainOne(trainer, families, { horizon, effort, models: 1 }, 99);
   }
   const rows: string[][] = [];
   let models: readonly ServedModel[] = [];
@@ -67,7 +73,7 @@ export async function measureTraining(isQuick: boolean): Promise<TrainingReport>
       if (training !== null) trainings.push(training);
     }
     rows.push(rowOf(kind, trainings));
-    if (kind.horizon === defaultHorizon && kind.effort !== "thorough") models = trainings;
+    if (kind.horizon === defaultHorizon && kind.effort === (isQuick ? "quick" : "normal")) models = trainings;
     process.stderr.write(`trained: τ ${kind.horizon}, ${kind.effort}\n`);
   }
   await trainer.close();
@@ -82,13 +88,11 @@ async function trainOne(
   { horizon, effort }: Kind,
   number: number,
 ): Promise<Training | null> {
-  const config = settingsFor(horizon);
-  const task = taskOf(config, effort, number);
+  const config = effort === "linear" ? settingsFor(horizon, "linear") : settingsFor(horizon);
+  const task = taskOf(config, effort === "linear" ? "normal" : effort, number);
   const beginMs = performance.now();
   const beginCpu = process.cpuUsage();
   const [result] = await trainer.train([task], new AbortController().signal);
-  const { user, system } = process.cpuUsage(beginCpu);
-  const wallMs = performance.now() - beginMs;
   if (result.outcome !== "trained") throw new Error(`${task.id}: training ended as ${result.outcome}`);
   const [history] = task.histories;
   const { challengers } = result;
@@ -101,6 +105,8 @@ async function trainOne(
     histories: [history],
     rules,
   });
+  const { user, system } = process.cpuUsage(beginCpu);
+  const wallMs = performance.now() - beginMs;
   if (verdict.outcome !== "promoted") {
     process.stderr.write(`${task.id}: refused, ${verdict.reason}\n`);
     return null;
@@ -133,9 +139,10 @@ function sectionOf(rows: readonly (readonly string[])[]): Section {
     method:
       "One training thread, as in a worker, trains one model after the other, with a history of 60τ steps, a season of τ and default settings. A core-minute " +
       "is a minute of processor time of the whole process; the wall clock also counts the time of other users of the core. The gate then judged every model " +
-      "on the tail of 3τ steps that the model had not seen. Its time counts only if it beat seasonal-naive there.",
+      "on the tail of 3τ steps that the model had not seen. Its time includes that of the gate, and counts only if the model beat seasonal-naive there. " +
+      "The efforts are those of ForecastNet; linear is the linear family.",
     columns: [
-      "series, effort",
+      "series, model",
       "passed the gate",
       "per minute and core",
       "CPU s a model",

@@ -45,6 +45,9 @@ const seasonsSeen = [1, 2, 4, 8];
 /** "The same as a season ago", and as a week ago where the season is a day. */
 const naiveSeasons = [1, 7];
 const penalties = [1e-4, 1e-3, 1e-2, 1e-1, 1];
+/** Large windows need a penalty, and every one tried takes long. */
+const penaltiesOfLarge = [1e-3, 1e-1];
+const largeInputs = 256;
 const smoothings = [0.05, 0.2, 0.5, 1];
 
 /** Most numbers in a window beyond the shortest: the time of a fit grows with their cube. */
@@ -197,9 +200,10 @@ class CandidatePool {
     for (const way of this.#waysFor(length)) {
       const sums = this.#sumsOf(way, length, ends);
       if (sums.rows < fewestRows) continue;
+      const tried = sums.inputs > largeInputs ? penaltiesOfLarge : penalties;
       for (const level of this.#levels()) {
         const regression = new Regression(sums, level, !this.#isCohort);
-        for (const penalty of penalties)
+        for (const penalty of tried)
           yield { candidate: { way, length, level, penalty }, map: this.#solve(regression, way, penalty) };
       }
     }

@@ -83,6 +83,12 @@ export class WindowSums {
     return i <= j ? this.#products[i * width + j] : this.#products[j * width + i];
   }
 
+  /** Σ z_i·z_j by j, which must not be below i. */
+  productsFrom(i: number): Float64Array {
+    const width = this.inputs + this.outputs;
+    return this.#products.subarray(i * width, (i + 1) * width);
+  }
+
   total(j: number): number {
     return this.#totals[j];
   }
@@ -127,10 +133,10 @@ export class Regression {
     for (let j = 0; j < width && hasConstant; j++) means[j] = (this.#sums.total(j) - totals[j % C]) / n;
     for (let i = 0; i < p; i++) {
       const c = i % C;
-      for (let j = i; j < width; j++) {
-        const d = j % C;
+      const row = this.#sums.productsFrom(i);
+      for (let j = i, d = c; j < width; j++, d = d + 1 === C ? 0 : d + 1) {
         const levels = withAll[c * width + j] + withAll[d * width + i] - between[c * C + d];
-        const moment = (this.#sums.product(i, j) - levels) / n - means[i] * means[j];
+        const moment = (row[j] - levels) / n - means[i] * means[j];
         if (j < p) this.#gram[j * p + i] = moment;
         else this.#cross[(j - p) * p + i] = moment;
       }
