@@ -17,10 +17,10 @@ import {
 } from "../folds.ts";
 import { fitScaler } from "../scaler.ts";
 import { ScoreSheet, scoreLevels } from "../scores.ts";
-import { type AffineMap, averageMap, type MapShape, naiveMap, repeatMap, smoothMap } from "./affine-map.ts";
+import { type AffineMap, averageMap } from "./affine-map.ts";
+import { type Candidate, Candidates, leastSteps, lengthsFor, shortestWindow } from "./candidates.ts";
 import { dot } from "./cholesky.ts";
 import { type ErrorShape, errorShapeOf, quantileOf } from "./error-shape.ts";
-import { type Level, Regression, WindowSums } from "./window-sums.ts";
 
 export interface LinearFit {
   readonly scaler: Scaler;
@@ -29,50 +29,12 @@ export interface LinearFit {
   readonly folds: FoldScores;
 }
 
-type Candidate =
-  /** "direct" regresses every step on the window, "recursive" the next step only, and applies that to its own forecasts. */
-  | {
-      readonly way: "direct" | "recursive";
-      readonly length: number;
-      readonly level: Level;
-      readonly penalty: number;
-    }
-  | { readonly way: "naive"; readonly length: number }
-  | { readonly way: "smooth"; readonly length: number; readonly smoothing: number };
-
-/** Seasons in a window. With a day as the season, eight hold a week and the day before it. */
-const seasonsSeen = [1, 2, 4, 8];
-/** "The same as a season ago", and as a week ago where the season is a day. */
-const naiveSeasons = [1, 7];
-const penalties = [1e-4, 1e-3, 1e-2, 1e-1, 1];
-/** Large windows need a penalty, and every one tried takes long. */
-const penaltiesOfLarge = [1e-3, 1e-1];
-const largeInputs = 256;
-const smoothings = [0.05, 0.2, 0.5, 1];
-
-/** Most numbers in a window beyond the shortest: the time of a fit grows with their cube. */
-const mostInputs = 400;
-/** Windows of more seasons need rows in proportion, and are not worth a recursion. */
-const fewSeasons = 4;
-/** A regression on fewer rows is not tried. The folds judge whether so few were enough. */
-const fewestRows = 2;
-
 /** Maps in the average, with repetition. */
 const mostMembers = 8;
 /** Only so many of the best candidates are tried in the average. */
 const poolSize = 40;
 /** A map joins the average if the error falls by more than this share. */
 const leastGain = 1e-4;
-
-/** The shortest window covers half the horizon: a shorter one sees too little. */
-function shortestWindow(horizon: number, season: number): number {
-  return season * Math.ceil(horizon / (2 * season));
-}
-
-/** Fewest steps of a history that can be fitted: the first origin comes after a window, the last before τ steps. */
-export function leastSteps(horizon: number, season: number): number {
-  return Math.ceil(shortestWindow(horizon, season) / firstRollingPart) + horizon;
-}
 
 /** The best average of maps; as text, why there is none; null when cancelled. */
 export async function fitLinear(task: FamilyTask, signal: AbortSignal): Promise<LinearFit | string | null> {
@@ -98,24 +60,6 @@ function whyNoWindow({ plan: { horizon, season }, channels, series }: FamilyTask
   return `the last ${100 * (1 - firstRollingPart)} % of the history have no ${unbroken} steps without a gap`;
 }
 
-/** Window lengths for which the first fold has rows enough, and which gaps do not tear. Ascending. */
-function lengthsFor({ plan, channels, series }: FamilyTask): readonly number[] {
-  const { horizon, season } = plan;
-  const shortest = shortestWindow(horizon, season);
-  const known = series.map((one) => Math.floor(firstRollingPart * (stepsOf(one, channels) - horizon)));
-  const rowsOf = (steps: number) => known.reduce((sum, count) => sum + Math.max(0, count - steps), 0);
-  const wanted = [shortest, ...seasonsSeen.map((seasons) => seasons * season)];
-  const possible = [...new Set(wanted)]
-    .filter((length) => length >= shortest && known.some((count) => count >= length))
-    .filter((length) => length === shortest || length * channels <= mostInputs)
-    .filter((length) => length <= fewSeasons * shortest || rowsOf(length + horizon) >= 4 * shortest)
-    .sort((one, other) => one - other);
-  const originsOf = (longest: number) =>
-    rollingFolds(series, { horizon, channels, longest }).flatMap((fold) => fold.origins).length;
-  const [most] = possible.map(originsOf);
-  return possible.filter((length) => most > 0 && 2 * originsOf(length) >= most);
-}
-
 interface Judged {
   readonly candidate: Candidate;
   /** One per item. */
@@ -127,7 +71,7 @@ interface Judged {
 class CandidatePool {
   readonly folds: readonly Fold[];
   readonly #task: FamilyTask;
-  readonly #lengths: readonly number[];
+  readonly #candidates: Candidates;
   readonly #scalers: readonly Scaler[];
   readonly #scaled: readonly Float64Array[];
   readonly #origins: readonly Origin[];
@@ -139,9 +83,9 @@ class CandidatePool {
   constructor(task: FamilyTask, lengths: readonly number[]) {
     const { series, channels, plan } = task;
     this.#task = task;
-    this.#lengths = lengths;
     this.#scalers = series.map((one) => fitScaler(one.values, channels, stepsOf(one, channels)));
     this.#scaled = series.map(({ values }, s) => scaleValues(values, this.#scalers[s]));
+    this.#candidates = new Candidates(task, lengths, this.#scaled);
     this.folds = rollingFolds(series, { horizon: plan.horizon, channels, longest: Math.max(...lengths) });
     this.#origins = this.folds.flatMap((fold) => fold.origins);
     const m = this.#outputs;
@@ -169,7 +113,7 @@ class CandidatePool {
 
   /** Fits all candidates of this window length on the first part of the fold, and forecasts the origins of the fold. */
   judge(fold: Fold, length: number): void {
-    for (const { candidate, map } of this.#fitAll(length, fold.trainTo)) {
+    for (const { candidate, map } of this.#candidates.fitAll(length, fold.trainTo)) {
       const name = JSON.stringify(candidate);
       const judged = this.#judged.get(name) ?? {
         candidate,
@@ -180,62 +124,6 @@ class CandidatePool {
       this.#forecast(fold, map, judged.forecasts);
       judged.folds++;
     }
-  }
-
-  *#fitAll(
-    length: number,
-    ends: readonly number[],
-  ): Generator<{ readonly candidate: Candidate; readonly map: AffineMap }> {
-    const { season } = this.#task.plan;
-    const isFirst = (lag: number) =>
-      lag <= length && !this.#lengths.some((other) => other < length && lag <= other);
-    for (const lag of naiveSeasons.map((seasons) => seasons * season).filter(isFirst)) {
-      const candidate: Candidate = { way: "naive", length: lag };
-      yield { candidate, map: this.#unfittedMap(candidate) };
-    }
-    for (const smoothing of smoothings) {
-      const candidate: Candidate = { way: "smooth", length, smoothing };
-      yield { candidate, map: this.#unfittedMap(candidate) };
-    }
-    for (const way of this.#waysFor(length)) {
-      const sums = this.#sumsOf(way, length, ends);
-      if (sums.rows < fewestRows) continue;
-      const tried = sums.inputs > largeInputs ? penaltiesOfLarge : penalties;
-      for (const level of this.#levels()) {
-        const regression = new Regression(sums, level, !this.#isCohort);
-        for (const penalty of tried)
-          yield { candidate: { way, length, level, penalty }, map: this.#solve(regression, way, penalty) };
-      }
-    }
-  }
-
-  /** Recursion needs a single channel: with several, it would have to forecast all of them to go on. */
-  #waysFor(length: number): readonly ("direct" | "recursive")[] {
-    const isShort = length <= fewSeasons * shortestWindow(this.#task.plan.horizon, this.#task.plan.season);
-    return this.#task.channels === 1 && isShort ? ["direct", "recursive"] : ["direct"];
-  }
-
-  /** Members of a cohort differ in level: a map of theirs may only see differences. */
-  #levels(): readonly Level[] {
-    return this.#isCohort ? ["last", "mean"] : ["none", "last"];
-  }
-
-  #sumsOf(way: "direct" | "recursive", length: number, ends: readonly number[]): WindowSums {
-    const { channels, plan } = this.#task;
-    const sums = new WindowSums({ channels, length, horizon: way === "direct" ? plan.horizon : 1 });
-    for (const [s, values] of this.#scaled.entries()) sums.add(values, 0, ends[s]);
-    return sums;
-  }
-
-  #solve(regression: Regression, way: "direct" | "recursive", penalty: number): AffineMap {
-    const map = regression.solve(penalty);
-    return way === "direct" ? map : repeatMap(map, this.#task.plan.horizon);
-  }
-
-  #unfittedMap(candidate: Extract<Candidate, { way: "naive" | "smooth" }>): AffineMap {
-    const { horizon, season } = this.#task.plan;
-    const shape: MapShape = { length: candidate.length, horizon, channels: this.#task.channels };
-    return candidate.way === "naive" ? naiveMap(shape) : smoothMap(shape, season, candidate.smoothing);
   }
 
   #forecast(fold: Fold, { weights, constant }: AffineMap, forecasts: Float64Array): void {
@@ -293,7 +181,7 @@ class CandidatePool {
     const { series, channels } = this.#task;
     const ends = series.map((one) => stepsOf(one, channels));
     const maps = [...new Set(members)].map((candidate) => ({
-      map: this.#fit(candidate, ends),
+      map: this.#candidates.fit(candidate, ends),
       share: members.filter((member) => member === candidate).length / members.length,
     }));
     const map = averageMap(maps);
@@ -304,12 +192,6 @@ class CandidatePool {
       errors: this.#errorsOf(average, units, this.folds),
       folds: this.#scoresOf(average, units),
     };
-  }
-
-  #fit(candidate: Candidate, ends: readonly number[]): AffineMap {
-    if (candidate.way === "naive" || candidate.way === "smooth") return this.#unfittedMap(candidate);
-    const { way, length, level, penalty } = candidate;
-    return this.#solve(new Regression(this.#sumsOf(way, length, ends), level, !this.#isCohort), way, penalty);
   }
 
   /** The unit of the errors, [origin][channel]: that of the scaler or, in a cohort, the deviation of the window. */

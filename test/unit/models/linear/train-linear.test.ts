@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { Distribution, TrainingSeries } from "../../../../src/models/family.ts";
+import { leastSteps } from "../../../../src/models/linear/candidates.ts";
 import { type LinearModel, linear } from "../../../../src/models/linear/family.ts";
-import { leastSteps } from "../../../../src/models/linear/train-linear.ts";
 import { createRandom } from "../../../../src/runtime/random.ts";
 
 const levels = [0.1, 0.5, 0.9];
