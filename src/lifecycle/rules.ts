@@ -30,7 +30,7 @@ const hourMs = 3_600_000;
 
 export function resolveRetrainRules(retrain: AppConfig["retrain"], settings: SeriesSettings): RetrainRules {
   const { horizon, season, history, driftRatio, driftBound, family } = settings;
-  // Linear models need little to learn from; see docs/accuracy.md.
+  // Linear models need less to learn from than nets.
   const isQuick = family === anyFamily || family === "linear";
   const { coverageBand, release, margin, maxAgeHours } = retrain;
   const scored = Math.max(4 * horizon, fewestScoredSteps);

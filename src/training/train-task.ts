@@ -101,8 +101,8 @@ async function trainOn(
 }
 
 /**
- * In half precision, unless a number is too large for it. Rounding a weight by 1 part in 2,048 changes accuracy by less than the
- * seed of the training does (docs/accuracy.md is measured with stored models), and a model takes half the space.
+ * In half precision, which takes half the space, unless a number is too large for it. docs/accuracy.md is measured with models
+ * that are stored so.
  */
 function encodeSmall(
   family: ModelFamily,
