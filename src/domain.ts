@@ -120,7 +120,10 @@ export interface History {
   readonly filled: Uint8Array | null;
 }
 
-/** What is known of a baseline's past errors: quantiles at the configured levels, and their spread. */
+/**
+ * What is known of a baseline's past errors: quantiles at the configured levels, relative to their median, and their spread.
+ * The median itself is not added to a forecast: it says more about the last days than about the next.
+ */
 export interface ErrorSummary {
   readonly quantiles: readonly number[];
   readonly rms: number;

@@ -46,8 +46,9 @@ export class ErrorSample {
   }
 
   summarize(levels: readonly number[]): ErrorSummary {
+    const median = this.#quantile(0.5);
     const quantiles = new Array<number>(levels.length);
-    for (let l = 0; l < levels.length; l++) quantiles[l] = this.#quantile(levels[l]);
+    for (let l = 0; l < levels.length; l++) quantiles[l] = this.#quantile(levels[l]) - median;
     return { quantiles, rms: this.#rms(), count: this.#count };
   }
 

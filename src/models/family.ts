@@ -4,6 +4,7 @@
 
 import type { ErrorSummary, ModelForm, SeriesSettings } from "../domain.ts";
 import type { ForecastnetError } from "../runtime/errors.ts";
+import type { HeldOutForecasts } from "./held-out.ts";
 
 /** Scales raw values: (value − offset) / scale, per channel. Fitted on the training part only. */
 export interface Scaler {
@@ -111,7 +112,13 @@ export const unnamed = "unnamed";
 
 export type FamilyResult<M extends Model = Model> =
   /** The version is `unnamed`, or fixed for a model without numbers of its own. */
-  | { readonly outcome: "trained"; readonly model: M; readonly folds: FoldScores }
+  | {
+      readonly outcome: "trained";
+      readonly model: M;
+      readonly folds: FoldScores;
+      /** By which ensembles weigh the model. Models without take no part in them. */
+      readonly heldOut?: HeldOutForecasts;
+    }
   /** The same task fails again. */
   | { readonly outcome: "failed"; readonly reason: string }
   | { readonly outcome: "cancelled" };

@@ -2,14 +2,8 @@
 // scored at the same origins, every series and channel in units of its naive error.
 
 import type { TrainingSeries } from "./family.ts";
+import type { Origin } from "./held-out.ts";
 import { naiveErrorOf } from "./scores.ts";
-
-export interface Origin {
-  /** Index of the series. */
-  readonly series: number;
-  /** The step of the first target. */
-  readonly step: number;
-}
 
 export interface Fold {
   /** Per series: the model is trained on the steps before this. */

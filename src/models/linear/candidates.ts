@@ -2,8 +2,8 @@
 
 import type { FamilyTask } from "../family.ts";
 import { firstRollingPart, rollingFolds, stepsOf } from "../folds.ts";
-import { type AffineMap, type MapShape, naiveMap, repeatMap, smoothMap } from "./affine-map.ts";
-import { type Level, Regression, WindowSums } from "./window-sums.ts";
+import { type AffineMap, type MapShape, naiveMap, repeatMap, smoothMap } from "../regression/affine-map.ts";
+import { type Level, Regression, WindowSums } from "../regression/window-sums.ts";
 
 export type Candidate =
   /** "direct" regresses every step on the window, "recursive" the next step only, and applies that to its own forecasts. */

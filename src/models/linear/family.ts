@@ -28,7 +28,7 @@ import {
   type Section,
   unfit,
 } from "../model-envelope.ts";
-import type { MapShape } from "./affine-map.ts";
+import type { MapShape } from "../regression/affine-map.ts";
 import { type ErrorShape, quantileOf, shapePoints } from "./error-shape.ts";
 import { fitLinear, type LinearFit, windowUnit } from "./train-linear.ts";
 

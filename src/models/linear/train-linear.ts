@@ -6,20 +6,13 @@
 
 import { yieldToEventLoop } from "../../runtime/waiting.ts";
 import type { FamilyTask, FoldScores, Scaler } from "../family.ts";
-import {
-  type Fold,
-  firstRollingPart,
-  isFilled,
-  measureSeries,
-  type Origin,
-  rollingFolds,
-  stepsOf,
-} from "../folds.ts";
+import { type Fold, firstRollingPart, isFilled, measureSeries, rollingFolds, stepsOf } from "../folds.ts";
+import type { Origin } from "../held-out.ts";
+import { type AffineMap, averageMap } from "../regression/affine-map.ts";
+import { dot } from "../regression/cholesky.ts";
 import { fitScaler } from "../scaler.ts";
 import { ScoreSheet, scoreLevels } from "../scores.ts";
-import { type AffineMap, averageMap } from "./affine-map.ts";
 import { type Candidate, Candidates, leastSteps, lengthsFor, shortestWindow } from "./candidates.ts";
-import { dot } from "./cholesky.ts";
 import { type ErrorShape, errorShapeOf, quantileOf } from "./error-shape.ts";
 
 export interface LinearFit {

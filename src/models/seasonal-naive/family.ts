@@ -9,7 +9,7 @@ import { type BaselineModel, createBaseline } from "../baseline-family.ts";
 import type { ForecastInput } from "../family.ts";
 
 /** Changes with the arithmetic. */
-export const seasonalNaiveVersion = "seasonal-naive-1";
+export const seasonalNaiveVersion = "seasonal-naive-2";
 
 /** With fewer errors, their quantiles are too narrow at the ends and too rough between. */
 const ENOUGH_ERRORS = 30;

@@ -58,7 +58,7 @@ test("each window becomes one forecast that says what it rests on, counted by me
     results[0].items.map(({ id, tier, method, mean, modelKey }) => [id, tier, method, mean, modelKey]),
     [
       ["a@1000/persistence-1", "cold", "persistence", [2, 2], "a"],
-      ["b@1000/seasonal-naive-1", "cold", "seasonal-naive", [3, 4], "b"],
+      ["b@1000/seasonal-naive-2", "cold", "seasonal-naive", [3, 4], "b"],
       ["c@1000/persistence-1", "cold", "persistence", [6, 6], "c"],
     ],
   );

@@ -43,7 +43,7 @@ describe("a cold series", () => {
     assert.equal(asked(coldAt(39)), null);
     const fixture = coldAt(40);
     assert.deepEqual(asked(fixture), ["new", 0]);
-    fixture.score("a", "seasonal-naive-1", 1.5);
+    fixture.score("a", "seasonal-naive-2", 1.5);
     assert.deepEqual(asked(fixture), ["new", 1.5]);
   });
 

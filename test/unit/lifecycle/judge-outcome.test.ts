@@ -96,7 +96,7 @@ describe("a challenger that passes the gate", () => {
 
   test("tells the live MASE of what served before in its own units", async (t) => {
     const { fixture, judge } = open(t);
-    fixture.score("a", "seasonal-naive-1", 3); // In units of 1.
+    fixture.score("a", "seasonal-naive-2", 3); // In units of 1.
     const decision = await judge({ ...trained(good("v2"), 150), naiveErrors: [2] });
     const told = decision.kind === "promoted" ? decision.predecessorMase : null;
     assert.ok(Math.abs((told ?? 0) - 1.5) < 1e-6, `told ${told}`);

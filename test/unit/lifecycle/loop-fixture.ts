@@ -81,7 +81,7 @@ export class LoopFixture {
   addCold(maseById: Readonly<Record<string, number>>, lifecycle = this.lifecycle): void {
     for (const [seriesId, mase] of Object.entries(maseById)) {
       lifecycle.place(seriesId);
-      lifecycle.score(seriesId, "seasonal-naive-1", mase);
+      lifecycle.score(seriesId, "seasonal-naive-2", mase);
     }
   }
 

@@ -76,7 +76,7 @@ describe("scoring", () => {
   test("a flat series that is forecast exactly has no error, full coverage and finite scores", () => {
     const live = scoreStoreOf().of("s");
     const window = { ...windowAt(0, [5.3]), values: Float64Array.of(5.3, 5.3) };
-    live.publish(forecastOf(window, [5.3, 5.3, 5.3], "seasonal-naive-1"), null);
+    live.publish(forecastOf(window, [5.3, 5.3, 5.3], "seasonal-naive-2"), null);
     live.score(placementAt(1, [5.3]));
     const expected = { mase: 0, crps: 0, coverage: [{ stated: 0.8, observed: 1 }], scoredSteps: 1 };
     assert.deepEqual(live.scores(), expected);
@@ -179,8 +179,8 @@ describe("versions", () => {
     const live = scoreStoreOf().of("s");
     live.publish(forecastAt(0, [0, 0, 0], "persistence-1"), null);
     live.score(placementAt(1, [5]));
-    live.publish(forecastAt(1, [0, 0, 0], "seasonal-naive-1"), null);
-    assert.deepEqual([live.version, live.scores()], ["seasonal-naive-1", null]);
+    live.publish(forecastAt(1, [0, 0, 0], "seasonal-naive-2"), null);
+    assert.deepEqual([live.version, live.scores()], ["seasonal-naive-2", null]);
   });
 
   test("a model promoted while a forecast is under way starts its period with its own first forecast", () => {

@@ -2,13 +2,13 @@
 // candidate of a validation is partly luck, so shares move towards what validates best together, and a penalty keeps them
 // near equal.
 //
-// Legend: w the shares, a and B as in `fold-forecasts.ts`, n candidates, s the CRPS of the best candidate alone.
+// Legend: w the shares, a and B as in `held-out.ts`, n candidates, s the CRPS of the best candidate alone.
 //   minimise  CRPS(w)/s + penalty · Σ w_i·log(n·w_i)   over w ≥ 0, Σw = 1, by exponentiated gradients
 
 import { stepsOf } from "../../folds.ts";
+import { distanceBetween, distanceToActual, type HeldOutForecasts, sampleCount } from "../../held-out.ts";
 import { ScoreSheet, scoreLevels } from "../../scores.ts";
 import type { ForecastNetModel } from "../model.ts";
-import { distanceBetween, distanceToActual, type FoldForecasts, sampleCount } from "./fold-forecasts.ts";
 import type { CandidatesRequest, TrainedCandidate } from "./train-candidates.ts";
 import { fitScalers } from "./training-rows.ts";
 
@@ -24,7 +24,7 @@ export interface Distances {
   readonly b: Float64Array;
 }
 
-export function distancesOf(candidates: readonly FoldForecasts[]): Distances {
+export function distancesOf(candidates: readonly HeldOutForecasts[]): Distances {
   const n = candidates.length;
   const a = Float64Array.from(candidates, distanceToActual);
   const b = new Float64Array(n * n);
@@ -101,7 +101,10 @@ function weigh({ a, b }: Distances, members: readonly number[]): Float64Array {
 const widths = Array.from({ length: 19 }, (_, i) => 0.7 + 0.05 * i);
 
 /** Quantiles of the pooled samples, [point][level]. */
-export function poolQuantiles(members: readonly FoldForecasts[], shares: readonly number[]): Float64Array[] {
+export function poolQuantiles(
+  members: readonly HeldOutForecasts[],
+  shares: readonly number[],
+): Float64Array[] {
   const points = members[0].actual.length;
   const samples = members.length * sampleCount;
   const values = new Float64Array(samples);

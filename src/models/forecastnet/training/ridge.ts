@@ -3,7 +3,7 @@
 // Legend: p inputs, m outputs, n rows; x̄, ȳ means over the rows.
 //   G = Σ(x − x̄)(x − x̄)ᵀ/n,  C = Σ(x − x̄)(y − ȳ)ᵀ/n,  B = (G + λ·s·I)⁻¹C with s = trace(G)/p
 
-import { Factor } from "../../linear/cholesky.ts";
+import { Factor } from "../../regression/cholesky.ts";
 
 /** Rows added at a time: each sum is then read and written once for four products. */
 const block = 4;

@@ -5,12 +5,13 @@
 import { yieldToEventLoop } from "../../../runtime/waiting.ts";
 import type { Scaler, TrainingSeries } from "../../family.ts";
 import { type Fold, isFilled, type MeasuredSeries } from "../../folds.ts";
+import { crpsOf, type HeldOutForecasts, joinHeldOut } from "../../held-out.ts";
 import { errorTable } from "../../score-on-folds.ts";
 import type { Engine } from "../engine.ts";
 import { frameWindow } from "../framing.ts";
 import type { ForecastNetModel } from "../model.ts";
 import type { ForecastNetSpec } from "../spec.ts";
-import { crpsOf, type FoldForecasts, forecastFold, joinForecasts } from "./fold-forecasts.ts";
+import { forecastFold } from "./fold-forecasts.ts";
 
 /** A copy of a candidate that was trained on the first part of a fold only. */
 export interface Twin {
@@ -32,7 +33,7 @@ export interface Checkpoint {
   readonly epoch: number;
   /** As of a `Member`. */
   readonly residuals: Float32Array | null;
-  readonly forecasts: FoldForecasts;
+  readonly forecasts: HeldOutForecasts;
 }
 
 /** Null when no checkpoint has finite forecasts on all folds, or the signal fired. */
@@ -43,7 +44,7 @@ export async function selectCheckpoint(
 ): Promise<Checkpoint | null> {
   const { spec, series, twins } = candidate;
   const point = noResiduals(spec);
-  let best: { crps: number; epoch: number; parts: readonly FoldForecasts[] } | null = null;
+  let best: { crps: number; epoch: number; parts: readonly HeldOutForecasts[] } | null = null;
   for (const epoch of epochs) {
     if (signal?.aborted) return null;
     const parts = await forecastFolds(engine, candidate, (twin) => modelOf(spec, twin, epoch, point));
@@ -53,7 +54,7 @@ export async function selectCheckpoint(
   }
   if (best === null) return null;
   const { epoch, parts } = best;
-  if (point === null) return { epoch, residuals: null, forecasts: joinForecasts(parts) };
+  if (point === null) return { epoch, residuals: null, forecasts: joinHeldOut(parts) };
   const errors: Float32Array[] = [];
   for (const twin of twins) {
     errors.push(await heldOutErrors(engine, modelOf(spec, twin, epoch, point), series, twin.fold));
@@ -63,15 +64,15 @@ export async function selectCheckpoint(
     // A fold must not be scored with its own errors.
     modelOf(spec, twin, epoch, tableOf(errors.filter((_, other) => other !== f))),
   );
-  return spread && { epoch, residuals: tableOf(errors), forecasts: joinForecasts(spread) };
+  return spread && { epoch, residuals: tableOf(errors), forecasts: joinHeldOut(spread) };
 }
 
 async function forecastFolds(
   engine: Engine,
   { series, twins }: CandidateTwins,
   modelFor: (twin: Twin, f: number) => ForecastNetModel,
-): Promise<readonly FoldForecasts[] | null> {
-  const parts: FoldForecasts[] = [];
+): Promise<readonly HeldOutForecasts[] | null> {
+  const parts: HeldOutForecasts[] = [];
   for (const [f, twin] of twins.entries()) {
     const forecasts = await forecastFold(engine, modelFor(twin, f), series, twin.fold);
     if (forecasts === null) return null;

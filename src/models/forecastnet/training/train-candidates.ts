@@ -4,12 +4,12 @@
 import { yieldToEventLoop } from "../../../runtime/waiting.ts";
 import type { Scaler, TrainingSeries } from "../../family.ts";
 import { type Fold, foldsOf, type MeasuredSeries, measureSeries, stepsOf } from "../../folds.ts";
+import type { HeldOutForecasts } from "../../held-out.ts";
 import type { Engine, FitOptions, FitTask } from "../engine.ts";
 import type { TrainingSet } from "../framing.ts";
 import { initialWeights } from "../initial-weights.ts";
 import { sharedPlan } from "../shared-plan.ts";
 import type { ForecastNetSpec } from "../spec.ts";
-import type { FoldForecasts } from "./fold-forecasts.ts";
 import { linearStart } from "./linear-start.ts";
 import { selectCheckpoint } from "./select-checkpoint.ts";
 import { chooseRule, type ShortcutRule } from "./shortcut-map.ts";
@@ -81,7 +81,7 @@ export interface TrainedCandidate {
   /** As of a `Member`. */
   readonly residuals: Float32Array | null;
   /** Forecasts of its twins at the origins of their folds. */
-  readonly forecasts: FoldForecasts;
+  readonly forecasts: HeldOutForecasts;
   readonly steps: number;
 }
 

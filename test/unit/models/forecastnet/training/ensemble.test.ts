@@ -9,21 +9,22 @@ import {
 } from "../../../../../src/models/forecastnet/training/ensemble.ts";
 import {
   crpsOf,
-  type FoldForecasts,
+  type HeldOutForecasts,
   sampleCount,
   sampleLevels,
-} from "../../../../../src/models/forecastnet/training/fold-forecasts.ts";
+} from "../../../../../src/models/held-out.ts";
 import { normalQuantile } from "../../../../../src/models/normal.ts";
 import { scoreLevels } from "../../../../../src/models/scores.ts";
 
 const points = 400;
 
 /** Forecasts N(bias, spread²) of standard normal noise. */
-function forecaster(bias: number, spread: number, actual = noise()): FoldForecasts {
+function forecaster(bias: number, spread: number, actual = noise()): HeldOutForecasts {
   const samples = new Float64Array(points * sampleCount);
   for (let i = 0; i < samples.length; i++)
     samples[i] = bias + spread * normalQuantile(sampleLevels[i % sampleCount]);
-  return { samples, actual };
+  const origins = [{ series: 0, step: 0 }];
+  return { origins, starts: Int32Array.of(0, points), samples, actual };
 }
 
 /** A perfect sample. */
@@ -67,7 +68,7 @@ describe("shares of a mixture", () => {
 
   test("are defined for perfect forecasts", () => {
     const actual = new Float64Array(points).fill(2);
-    const perfect = { samples: new Float64Array(points * sampleCount).fill(2), actual };
+    const perfect = { ...forecaster(0, 1), samples: new Float64Array(points * sampleCount).fill(2), actual };
     const shares = chooseShares(distancesOf([perfect, perfect]), 2);
     assert.equal(shares[0] + shares[1], 1);
   });

@@ -6,7 +6,7 @@ import {
   naiveMap,
   repeatMap,
   smoothMap,
-} from "../../../../src/models/linear/affine-map.ts";
+} from "../../../../src/models/regression/affine-map.ts";
 
 function apply({ weights, constant }: AffineMap, window: readonly number[]): number[] {
   return [...constant].map((start, o) =>

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { RidgeSums } from "../../../../src/models/forecastnet/training/ridge.ts";
-import { type Level, Regression, WindowSums } from "../../../../src/models/linear/window-sums.ts";
+import { type Level, Regression, WindowSums } from "../../../../src/models/regression/window-sums.ts";
 import { createRandom } from "../../../../src/runtime/random.ts";
 
 /** Values that a single-precision number holds exactly, around a level of their own in every channel. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { dot, Factor } from "../../../../src/models/linear/cholesky.ts";
+import { dot, Factor } from "../../../../src/models/regression/cholesky.ts";
 import { createRandom } from "../../../../src/runtime/random.ts";
 
 const random = createRandom(3);
