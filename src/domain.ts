@@ -6,8 +6,9 @@
 //   slot              one place on that grid; it holds the value of one observation, or nothing
 //   τ (horizon)       how many steps ahead a forecast looks
 //   window            the last slots of a series, gaps filled: what a model sees, 2τ of them unless it needs more
-//   history           the longer past a worker stores per series (60τ by default)
+//   history           the longer past a worker stores per series (60τ or more by default)
 //   season            the number of steps after which the series is expected to repeat
+//   findings          what was found out about a series: its seasons, and whether it is never below zero
 //   origin            the time of the newest slot in a window; step h of a forecast is h intervals after it
 //   tier              who made the forecast: the cold tier, the series' own model, or its cohort's model
 //   cold tier         seasonal-naive, or persistence before two seasons: the forecast of a series without a model
@@ -47,7 +48,23 @@ export type GapPolicy = "seasonal" | "linear" | "hold" | "none";
 /** "auto": the product's own nets; otherwise a form of the paper as it stands. */
 export type ModelForm = "auto" | "FN" | "cFN" | "FN2" | "cFN2";
 
-/** What the configuration says about one series, after its overrides by pattern. */
+/** What the values of a series never leave. Infinite where there is no bound. */
+export interface Bounds {
+  readonly min: number;
+  readonly max: number;
+}
+
+/** Which settings follow from the series itself. */
+export interface DerivedSettings {
+  /** `season` and `naiveSeason` come from the calendar of the interval, and then from the past of the series. */
+  readonly season: boolean;
+  /** `history` is long enough to find those seasons. */
+  readonly history: boolean;
+  /** The lower bound is 0 where the past touches zero and never crosses it. */
+  readonly min: boolean;
+}
+
+/** What is known about one series: the configuration with its overrides by pattern, and what was found out since. */
 export interface SeriesSettings {
   /** ISO 8601 duration, or "auto": found from the first points and then fixed. */
   readonly interval: string;
@@ -55,9 +72,16 @@ export interface SeriesSettings {
   readonly offsetMs: number;
   /** τ: steps ahead. */
   readonly horizon: number;
+  /** The shortest season, on which models are built. Where it is derived: the horizon until the interval is known. */
   readonly season: number;
+  /** The season that seasonal naive repeats, where it is another one: the week of a series with days and weeks. */
+  readonly naiveSeason?: number;
   /** Slots kept; at least two windows and two seasons. */
   readonly history: number;
+  /** What forecasts never leave; missing for no bounds. */
+  readonly bounds?: Bounds;
+  /** Missing when all is configured. */
+  readonly derived?: DerivedSettings;
   /** Forecast on every n-th completed step. */
   readonly every: number;
   readonly gapPolicy: GapPolicy;
@@ -92,7 +116,7 @@ export interface Window {
   readonly channels: number;
   /**
    * The newest slots with their gaps filled, oldest first, channels of a step side by side. At most
-   * max(2τ, season) steps, or as many as the series' model looks back on if those are more; shorter while the
+   * max(2τ, the season of seasonal naive) steps, or as many as the series' model looks back on if those are more; shorter while the
    * series is young or fresh after a gap too long to fill.
    */
   readonly values: Float64Array;

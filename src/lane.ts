@@ -14,10 +14,12 @@ import { newestByKey, readTable } from "./log/newest-by-key.ts";
 import { isCohortKey } from "./models/cohort.ts";
 import type { Families } from "./models/families.ts";
 import { moveLife } from "./models/life.ts";
+import { naiveSeasonOf } from "./models/season.ts";
 import { ForecastnetError } from "./runtime/errors.ts";
 import type { Logger } from "./runtime/logging.ts";
 import type { Metrics } from "./runtime/metric-groups.ts";
 import { restoreScores, type ScoreCounts, ScoreStore, type ScoreStoreParts } from "./score/score-store.ts";
+import type { Series } from "./window/series.ts";
 import { noteStoredTimes, restoreStore, SeriesStore } from "./window/series-store.ts";
 
 export interface LaneParts
@@ -44,12 +46,15 @@ export interface Lane {
 const stateCodec = avroCodec("StateBlock");
 
 export function createLane(owned: Attempt, parts: LaneParts): Lane {
-  const { settingsOf, families, live, topics, clock, maxSeries } = parts;
-  const store = new SeriesStore(settingsOf, { clock, maxSeries });
+  const { families, live, topics, clock, logger, maxSeries } = parts;
+  const store = new SeriesStore(parts.settingsOf, { clock, maxSeries });
+  // The one place where the configuration of a series meets what was found out about it.
+  const settingsOf = (seriesId: string) => store.settingsOf(seriesId);
   const models = new ModelStore({ settingsOf, families });
-  const scoreStore = new ScoreStore(live);
+  const scoreStore = new ScoreStore({ ...live, settingsOf });
   const view: PartitionView = {
     ...parts,
+    settingsOf,
     partition: owned.partition,
     lost: owned.lost,
     series: store,
@@ -59,6 +64,10 @@ export function createLane(owned: Attempt, parts: LaneParts): Lane {
     unread: () => owned.lag,
     timesOf: (seriesId) => timesOf(store, seriesId),
     historyOf: (seriesId) => store.get(seriesId)?.history() ?? null,
+    reconsiderSeasons: (seriesId) => {
+      const series = store.get(seriesId);
+      if (series?.reconsiderSeasons()) logSeasons(logger, series);
+    },
     readRecord: (modelKey) => readRecord(owned, topics.models, modelKey),
   };
   const lifecycle = new PartitionLifecycle(view, families);
@@ -148,6 +157,15 @@ function timesOf(store: SeriesStore, seriesId: string): SeriesTimes | null {
   const newestMs = interval.timeOf(newestSlot, offsetMs);
   const stepMs = newestMs - interval.timeOf(newestSlot - 1, offsetMs);
   return { newestMs, stepMs, steps: newestSlot - grid.firstObservedSlot() + 1 };
+}
+
+/** Says which seasons a series has, as far as they are known. */
+export function logSeasons(logger: Logger, { seriesId, findings, settings }: Series): void {
+  const { seasons, decidedAt: steps } = findings;
+  logger.info(
+    { seriesId, seasons, season: settings.season, naiveSeason: naiveSeasonOf(settings), steps },
+    seasons.length === 0 ? "no season found" : "season found",
+  );
 }
 
 async function readRecord(

@@ -11,7 +11,7 @@
 import type { Batch, Outgoing } from "./domain.ts";
 import { Forecaster, toForecasts } from "./forecast/to-forecasts.ts";
 import { WorkFailed } from "./isolate-failures.ts";
-import { followModels, type Lane, type LaneParts, restoreLane } from "./lane.ts";
+import { followModels, type Lane, type LaneParts, logSeasons, restoreLane } from "./lane.ts";
 import { applyDecisions } from "./lifecycle/apply-decisions.ts";
 import { avroCodec } from "./log/codec/avro.ts";
 import { servingFacts } from "./log/codec/model-record.ts";
@@ -21,6 +21,7 @@ import { ahead } from "./runtime/ahead.ts";
 import { type ScoreStageParts, toScored } from "./score/to-scored.ts";
 import { encodeForecasts, type SinkParts, settleBatches } from "./sink/write-forecasts.ts";
 import { type Arrival, type SourceParts, toObservations } from "./source/to-observations.ts";
+import { isOtherSeason } from "./window/findings.ts";
 import { blockKey } from "./window/state-blocks.ts";
 import { toWindows, type WindowStageDeps } from "./window/to-windows.ts";
 
@@ -107,5 +108,11 @@ function windowDeps({ models }: Lane, parts: PipelineParts): WindowStageDeps<Arr
     reject: ({ place }, refusal) => toDeadLetter(place, refusal, source.deadLetters),
     intervalFound: ({ seriesId, interval, offsetMs }) =>
       logger.info({ seriesId, interval: interval?.iso, offsetMs }, "interval found"),
+    findingsChanged: (series, before) => {
+      const { seriesId, findings } = series;
+      if (isOtherSeason(findings, before)) logSeasons(logger, series);
+      if (findings.isNonNegative !== before.isNonNegative)
+        logger.info({ seriesId }, `lower bound ${findings.isNonNegative ? "found" : "lifted"}`);
+    },
   };
 }

@@ -3,7 +3,7 @@
 // compares once more: a model that does worse on probation than its predecessor would have done is rolled back. Verdicts
 // carry the numbers that decided.
 
-import type { History } from "../domain.ts";
+import type { Bounds, History } from "../domain.ts";
 import type { Families } from "../models/families.ts";
 import type { Model, TrainedModel } from "../models/family.ts";
 import { type Judgement, judgeModels, type Scores } from "./judge.ts";
@@ -13,8 +13,10 @@ export interface GateRules {
   readonly margin: number;
   /** Steps held back for the gate. Half of them must have been observed. */
   readonly tailSteps: number;
+  /** That of seasonal naive. */
   readonly season: number;
   readonly horizon: number;
+  readonly bounds?: Bounds | undefined;
 }
 
 interface Champion {
@@ -110,12 +112,13 @@ async function judgeField(families: Families, request: GateCase): Promise<Field>
   const afterMs = Math.max(...trainedTo, ...(champion === null ? [] : [champion.trainedToMs]));
   const models = challengers.map(({ model }) => model);
   const others = champion === null ? [baseline] : [champion.model, baseline];
-  const { horizon, season } = rules;
+  const { horizon, season, bounds } = rules;
   try {
     const judgements = await judgeModels(families, [...models, ...others], histories, {
       afterMs,
       horizon,
       season,
+      bounds,
       baseline,
     });
     return {
@@ -241,13 +244,14 @@ export async function provesWorse(families: Families, request: ProbationCase): P
 
 async function judgeBoth(families: Families, request: ProbationCase): Promise<readonly Judgement[]> {
   const { model, predecessor, isPredecessorBaseline, histories, afterMs, rules } = request;
-  const { horizon, season } = rules;
+  const { horizon, season, bounds } = rules;
   const baseline = isPredecessorBaseline ? predecessor : null;
   try {
     return await judgeModels(families, [model, predecessor], histories, {
       afterMs,
       horizon,
       season,
+      bounds,
       baseline,
     });
   } finally {

@@ -5,7 +5,7 @@
 // It depends on the history and on the longest window of the models, not on their forecasts, so all models have the same
 // targets.
 
-import type { History } from "../domain.ts";
+import type { Bounds, History } from "../domain.ts";
 import { seasonalErrorSteps } from "../models/error-sample.ts";
 import type { Families } from "../models/families.ts";
 import type { Distribution, Model, ModelShape } from "../models/family.ts";
@@ -117,7 +117,7 @@ async function forecastHoldout(
   families: Families,
   model: Model,
   { history, origins }: Holdout,
-  { horizon, season }: HoldoutSpan,
+  { horizon, season, bounds }: HoldoutSpan,
 ): Promise<readonly Distribution[] | string> {
   const { values, channels } = history;
   const { inputSteps } = families.of(model).shapeOf(model);
@@ -128,7 +128,7 @@ async function forecastHoldout(
       input: {
         values: values.slice((origin - inputSteps) * channels, origin * channels),
         channels,
-        settings: { horizon, season },
+        settings: bounds === undefined ? { horizon, season } : { horizon, season, bounds },
         seasonalErrors: seasonalErrorsBefore(history, { origin, season, channels, levels: scoreLevels }),
       },
     }));
@@ -169,6 +169,7 @@ interface HoldoutSpan {
   readonly afterMs: number;
   readonly horizon: number;
   readonly season: number;
+  readonly bounds?: Bounds | undefined;
 }
 
 interface Holdout {

@@ -91,10 +91,13 @@ export interface PartitionView {
   readonly models: ServingModels;
   /** Unread input records of the partition; null while unknown. */
   readonly unread: () => number | null;
+  /** The configuration and what was found out about the series. */
   readonly settingsOf: (seriesId: string) => SeriesSettings;
   readonly rulesOf: (settings: SeriesSettings) => RetrainRules;
   readonly timesOf: (seriesId: string) => SeriesTimes | null;
   readonly historyOf: (seriesId: string) => History | null;
+  /** Decides anew which seasons a series has; its settings may change. Call before a training. */
+  readonly reconsiderSeasons: (seriesId: string) => void;
   /** Reads the record of a model from its topic. */
   readonly readRecord: (modelKey: string) => Promise<ModelRecord | null>;
   readonly topics: LifecycleTopics;

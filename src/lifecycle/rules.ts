@@ -4,6 +4,7 @@
 import type { SeriesSettings } from "../domain.ts";
 import type { GateRules } from "../gate/gate.ts";
 import { anyFamily } from "../models/families.ts";
+import { naiveSeasonOf } from "../models/season.ts";
 import type { AppConfig } from "../runtime/config/schema.ts";
 import type { DriftRules } from "./drift.ts";
 
@@ -36,7 +37,8 @@ export function resolveRetrainRules(retrain: AppConfig["retrain"], settings: Ser
   const scored = Math.max(4 * horizon, fewestScoredSteps);
   return {
     horizon,
-    season,
+    season: naiveSeasonOf(settings),
+    bounds: settings.bounds,
     driftRatio,
     driftBound,
     coverageBand,

@@ -83,6 +83,7 @@ export async function taskFor(need: TrainingNeed, sources: TaskSources): Promise
   const { lifecycle, modelKey, reason } = need;
   const { settings, clock, gather, signal } = sources;
   const { settingsOf, rulesOf, scoreStore } = lifecycle.view;
+  lifecycle.view.reconsiderSeasons(modelKey);
   const histories = await historiesOf(lifecycle, modelKey, gather, signal);
   if (histories.length === 0) return null;
   const series = settingsOf(histories[0].seriesId);

@@ -2,6 +2,7 @@
 
 import { ForecastnetError } from "../runtime/errors.ts";
 import type { BaselineModel } from "./baseline-family.ts";
+import { boundAnswer } from "./bounds.ts";
 import type { ForecastAnswer, ForecastOptions, ForecastTask, Model, ModelFamily } from "./family.ts";
 import type { Engine } from "./forecastnet/engine.ts";
 import { createForecastNet } from "./forecastnet/family.ts";
@@ -58,7 +59,10 @@ export class Families {
     return this.named(model.family, `model ${model.key}@${model.version}`);
   }
 
-  /** Forecasts of models of any family, in the order of the tasks. Each family gets its tasks in one call. */
+  /**
+   * Forecasts of models of any family, in the order of the tasks, within the bounds of their series. Each family gets
+   * its tasks in one call.
+   */
   async forecast(
     tasks: readonly ForecastTask[],
     options: ForecastOptions,
@@ -76,7 +80,8 @@ export class Families {
         indices.map((index) => tasks[index]),
         options,
       );
-      for (const [i, index] of indices.entries()) answers[index] = own[i];
+      for (const [i, index] of indices.entries())
+        answers[index] = boundAnswer(own[i], tasks[index].input.settings.bounds);
     }
     return answers;
   }

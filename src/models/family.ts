@@ -39,8 +39,8 @@ export interface ForecastInput {
   /** The last steps without a gap, oldest first, channels of a step side by side. */
   readonly values: Float64Array;
   readonly channels: number;
-  readonly settings: Pick<SeriesSettings, "horizon" | "season">;
-  /** Past errors of "the same as one season ago", one entry per channel; null before two seasons are known. */
+  readonly settings: Pick<SeriesSettings, "horizon" | "season" | "naiveSeason" | "bounds">;
+  /** Past errors of "the same as one season ago", for the season of seasonal naive, one entry per channel; null before two seasons are known. */
   readonly seasonalErrors: readonly ErrorSummary[] | null;
 }
 

@@ -17,6 +17,10 @@ const LONGEST_MONTH = 31 * DAY;
 export interface Interval {
   /** The duration in its shortest spelling: PT60M and PT1H are both "PT1H". */
   readonly iso: string;
+  /** Length of a fixed step; 0 for a calendar step. */
+  readonly stepMs: number;
+  /** Length of a calendar step; 0 for a fixed step. */
+  readonly months: number;
   /** Largest distance of an observation from the time of its slot. */
   readonly maxJitterMs: number;
   /** The slot that `timeMs` belongs to, on the grid shifted by `offsetMs`. */
@@ -26,24 +30,25 @@ export interface Interval {
 
 class FixedInterval implements Interval {
   readonly iso: string;
+  readonly stepMs: number;
+  readonly months = 0;
   readonly maxJitterMs: number;
-  readonly #stepMs: number;
   readonly #anchorMs: number;
 
   constructor(stepMs: number) {
     this.iso = spellFixed(stepMs);
     this.maxJitterMs = stepMs / 2;
-    this.#stepMs = stepMs;
+    this.stepMs = stepMs;
     this.#anchorMs = stepMs % WEEK === 0 ? FIRST_MONDAY : 0;
   }
 
   indexOf(timeMs: number, offsetMs: number): number {
     // A tie goes to the later slot, before the epoch as well.
-    return Math.floor((timeMs - offsetMs - this.#anchorMs) / this.#stepMs + 0.5);
+    return Math.floor((timeMs - offsetMs - this.#anchorMs) / this.stepMs + 0.5);
   }
 
   timeOf(index: number, offsetMs: number): number {
-    return index * this.#stepMs + this.#anchorMs + offsetMs;
+    return index * this.stepMs + this.#anchorMs + offsetMs;
   }
 }
 
@@ -52,23 +57,24 @@ const scratch = new Date(0);
 
 class CalendarInterval implements Interval {
   readonly iso: string;
+  readonly stepMs = 0;
+  readonly months: number;
   readonly maxJitterMs: number;
-  readonly #months: number;
 
   constructor(months: number) {
     this.iso = months % 12 === 0 ? `P${months / 12}Y` : `P${months}M`;
     this.maxJitterMs = months * LONGEST_MONTH;
-    this.#months = months;
+    this.months = months;
   }
 
   indexOf(timeMs: number, offsetMs: number): number {
     scratch.setTime(timeMs - offsetMs);
     const months = (scratch.getUTCFullYear() - 1970) * 12 + scratch.getUTCMonth();
-    return Math.floor(months / this.#months);
+    return Math.floor(months / this.months);
   }
 
   timeOf(index: number, offsetMs: number): number {
-    return Date.UTC(1970, index * this.#months) + offsetMs;
+    return Date.UTC(1970, index * this.months) + offsetMs;
   }
 }
 

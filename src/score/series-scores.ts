@@ -12,6 +12,7 @@ import type {
   ServingFacts,
   Window,
 } from "../domain.ts";
+import { boundQuantiles } from "../models/bounds.ts";
 import { type Life, newLife } from "../models/life.ts";
 import { errorCapOf, meanOf, naiveErrorOf } from "../models/scores.ts";
 import type { SeriesQuality } from "../runtime/metric-groups.ts";
@@ -113,7 +114,7 @@ export class SeriesScores {
     return scored;
   }
 
-  /** Calibrates a forecast, adds the scores of its series, and stores it until it can be scored. */
+  /** Calibrates a forecast within the bounds of its series, adds its scores, and stores it until it can be scored. */
   publish(raw: RawForecast, serving: ServingFacts | null): Forecast {
     const { window, quantiles, modelVersion } = raw;
     const version = currentVersion(raw, serving);
@@ -127,9 +128,13 @@ export class SeriesScores {
       return { raw, quantiles, calibration: null, scores: null };
     }
     const scores = period.scores();
-    const calibrated = period.calibrate(quantiles);
-    this.#addPending(period, window, calibrated ?? quantiles, null);
-    if (calibrated === null) return { raw, quantiles, calibration: null, scores };
+    const corrected = period.calibrate(quantiles);
+    if (corrected === null) {
+      this.#addPending(period, window, quantiles, null);
+      return { raw, quantiles, calibration: null, scores };
+    }
+    const calibrated = boundQuantiles(corrected, window.settings.bounds);
+    this.#addPending(period, window, calibrated, null);
     const calibration = {
       method: METHOD,
       scoredSteps: period.calibrator?.learntSteps ?? 0,

@@ -59,6 +59,16 @@ export class SeriesStore {
     return this.#seriesById.get(seriesId);
   }
 
+  /** What is known about the series: the configuration alone for one that is not here. */
+  settingsOf(seriesId: string): SeriesSettings {
+    return this.#seriesById.get(seriesId)?.settings ?? this.#settingsOf(seriesId);
+  }
+
+  /** Decides anew which seasons a series has. True when that changes its settings; they apply from the next batch on. */
+  reconsiderSeasons(seriesId: string): boolean {
+    return this.#seriesById.get(seriesId)?.reconsiderSeasons() ?? false;
+  }
+
   /** True when the series is known or the store has room for another one. */
   hasRoomFor(seriesId: string): boolean {
     return this.#seriesById.size < this.maxSeries || this.#seriesById.has(seriesId);

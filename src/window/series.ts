@@ -1,12 +1,23 @@
 // One series: places observations on its grid once its interval is known, and takes the window at its newest slot.
-// Everything else that it holds (the unbroken run, the seasonal errors) is derived from the grid, so that a series
-// restored from its stored blocks continues bit for bit.
+// What it holds beside the grid is derived from it (the unbroken run, the seasonal errors) or stored with it (the
+// findings), so that a series restored from its stored blocks continues bit for bit.
 
-import type { ErrorSummary, History, Observation, Placement, SeriesSettings, Window } from "../domain.ts";
-import { ErrorSample, seasonalErrorSteps } from "../models/error-sample.ts";
+import type { History, Observation, Placement, SeriesSettings, Window } from "../domain.ts";
 import { type Interval, parseInterval } from "../models/interval.ts";
+import { naiveSeasonOf } from "../models/season.ts";
+import {
+  decidingLength,
+  type Findings,
+  findSeasons,
+  noFindings,
+  restsAtZero,
+  settingsOnGrid,
+  sharedFindings,
+  withShortestSeason,
+} from "./findings.ts";
 import { blockOf, fillGaps, fillShortGaps, Grid, type PutOutcome, UnbrokenRun } from "./grid.ts";
 import { findInterval, POINTS_TO_FIND_INTERVAL } from "./interval-finder.ts";
+import { SeasonalErrors } from "./seasonal-errors.ts";
 
 /**
  * What became of an observation. "duplicate": its slot was taken, and the later event time stays; "interval-pending":
@@ -45,9 +56,15 @@ interface Track {
 /** Shared by all series: a fleet has a hundred thousand of them. */
 const none: readonly never[] = [];
 
+/** Whether seasons are due to be decided is looked at once in as many slots: the answer takes a search in the grid. */
+const SLOTS_PER_LOOK = 16;
+
 export class Series {
   readonly seriesId: string;
-  readonly settings: SeriesSettings;
+  /** As configured. */
+  readonly #given: SeriesSettings;
+  #settings: SeriesSettings;
+  #findings = noFindings;
   /** Number of batches that changed the series; the stored block with the highest revision is up to date. */
   revision = 0;
   lastForecastSlot: number | null = null;
@@ -64,7 +81,17 @@ export class Series {
 
   constructor(seriesId: string, settings: SeriesSettings) {
     this.seriesId = seriesId;
-    this.settings = settings;
+    this.#given = settings;
+    this.#settings = settings;
+  }
+
+  /** The configuration and what was found out since. */
+  get settings(): SeriesSettings {
+    return this.#settings;
+  }
+
+  get findings(): Findings {
+    return this.#findings;
   }
 
   get interval(): Interval | null {
@@ -94,10 +121,10 @@ export class Series {
     const timeMs = Math.floor(observation.timeMs);
     const { values } = observation;
     if (this.#track !== null) return this.#place(this.#track, { timeMs, values }, placements);
-    if (this.settings.interval === "auto") return this.#addPending({ timeMs, values }, placements);
+    if (this.#settings.interval === "auto") return this.#addPending({ timeMs, values }, placements);
     if (values.length === 0) return "wrong-channels";
-    const interval = parseInterval(this.settings.interval);
-    const frame = { interval, offsetMs: this.settings.offsetMs, channels: values.length };
+    const interval = parseInterval(this.#settings.interval);
+    const frame = { interval, offsetMs: this.#settings.offsetMs, channels: values.length };
     return this.#place(this.#start(frame), { timeMs, values }, placements);
   }
 
@@ -105,7 +132,7 @@ export class Series {
   isDue(): boolean {
     if (this.#track === null || this.#track.run.steps() < 2) return false;
     const { newestSlot } = this.#track.grid;
-    return this.lastForecastSlot === null || newestSlot - this.lastForecastSlot >= this.settings.every;
+    return this.lastForecastSlot === null || newestSlot - this.lastForecastSlot >= this.#settings.every;
   }
 
   markForecast(): void {
@@ -126,17 +153,19 @@ export class Series {
       );
     }
     const { grid, interval, offsetMs } = track;
-    const { settings } = this;
-    const { horizon, season } = settings;
     const origin = grid.newestSlot;
     const freshSteps = track.run.steps();
+    const isLong = freshSteps >= 2 * naiveSeasonOf(this.#settings);
+    const settings = isLong ? this.#settings : withShortestSeason(this.#settings);
+    const { horizon } = settings;
+    const season = naiveSeasonOf(settings);
     const steps = Math.min(freshSteps, Math.max(2 * horizon, season, modelSteps));
     const values = cutValues(steps * grid.channels);
     const gaps = grid.copy(origin - steps + 1, steps, values);
     let filledShare = 0;
     if (gaps > 0) {
       filledShare = shareOfGaps(values, grid.channels, Math.min(steps, modelSteps || 2 * horizon));
-      fillGaps(values, grid, origin - steps + 1, settings);
+      fillGaps(values, grid, origin - steps + 1, { gapPolicy: settings.gapPolicy, season });
     }
     return {
       seriesId: this.seriesId,
@@ -151,7 +180,7 @@ export class Series {
       freshSteps,
       filledShare,
       skippedOrigins,
-      seasonalErrors: freshSteps >= 2 * season ? track.errors.summarize(levels) : null,
+      seasonalErrors: freshSteps >= 2 * season ? track.errors.summarize(season, levels) : null,
     };
   }
 
@@ -159,7 +188,8 @@ export class Series {
   history(): History | null {
     if (this.#track === null) return null;
     const { grid, interval, offsetMs } = this.#track;
-    const { gapPolicy, gapMax, season } = this.settings;
+    const { gapPolicy, gapMax } = this.#settings;
+    const season = naiveSeasonOf(this.#settings);
     const { channels } = grid;
     const first = grid.firstObservedSlot();
     const steps = grid.newestSlot - first + 1;
@@ -193,19 +223,66 @@ export class Series {
     }
   }
 
+  /** Decides anew which seasons the series has, if that was decided before. True when that changes its settings. */
+  reconsiderSeasons(): boolean {
+    const before = this.#settings;
+    const { decidedAt } = this.#findings;
+    if (this.#track !== null && decidedAt > 0) this.#decideSeasons(this.#track, decidedAt);
+    return this.#settings !== before;
+  }
+
   /** Restores the grid of a series; `load` fills it from the stored blocks. */
-  resume(frame: GridFrame, load: (grid: Grid) => void): void {
+  resume(frame: GridFrame, findings: Findings, load: (grid: Grid) => void): void {
+    this.#findings = sharedFindings(findings);
     const track = this.#start(frame);
     load(track.grid);
     track.run.rebuild();
   }
 
   #start({ interval, offsetMs, channels }: GridFrame): Track {
-    const { history } = this.settings;
+    this.#settings = settingsOnGrid(this.#given, interval, this.#findings);
+    const { history } = this.#settings;
     const grid = new Grid({ channels, history, maxJitterMs: interval.maxJitterMs });
-    const run = new UnbrokenRun(grid, this.settings);
-    this.#track = { interval, offsetMs, grid, run, errors: new SeasonalErrors(grid, this.settings) };
+    const run = new UnbrokenRun(grid, this.#settings);
+    this.#track = { interval, offsetMs, grid, run, errors: new SeasonalErrors(grid, history) };
     return this.#track;
+  }
+
+  /** Looks for findings after an observation was placed. */
+  #learn(track: Track, previousNewest: number, values: readonly number[]): void {
+    const { grid, interval } = track;
+    const { derived } = this.#given;
+    const look = (slot: number) => Math.floor(slot / SLOTS_PER_LOOK);
+    if (derived?.season && look(grid.newestSlot) !== look(previousNewest)) {
+      const length = decidingLength(interval, grid.newestSlot - grid.firstObservedSlot() + 1);
+      if (length > this.#findings.decidedAt) this.#decideSeasons(track, length);
+    }
+    if (derived?.min) this.#learnBound(track, values);
+  }
+
+  #decideSeasons(track: Track, decidedAt: number): void {
+    const found = findSeasons({ ...track, freshSteps: track.run.steps() });
+    this.#note(track, { ...this.#findings, ...found, decidedAt });
+  }
+
+  /** One value below zero is proof. A value of zero is what makes a bound likely. */
+  #learnBound(track: Track, values: readonly number[]): void {
+    const { isNonNegative } = this.#findings;
+    let hasZero = false;
+    for (let c = 0; c < values.length; c++) {
+      hasZero ||= values[c] === 0;
+      if (values[c] >= 0) continue;
+      if (isNonNegative) this.#note(track, { ...this.#findings, isNonNegative: false });
+      return;
+    }
+    if (hasZero && !isNonNegative && restsAtZero(track.grid))
+      this.#note(track, { ...this.#findings, isNonNegative: true });
+  }
+
+  /** Stored with the next block of the series, which every push and every forecast writes. */
+  #note({ interval }: Track, findings: Findings): void {
+    this.#findings = sharedFindings(findings);
+    this.#settings = settingsOnGrid(this.#given, interval, this.#findings);
   }
 
   #place(track: Track, { timeMs, values }: PendingPoint, placements: Placement[] | null): PushOutcome {
@@ -224,6 +301,7 @@ export class Series {
       errors.invalidate();
     }
     if (outcome === "outdated") return "duplicate";
+    if (this.#given.derived !== undefined) this.#learn(track, previousNewest, values);
     placements?.push({ seriesId: this.seriesId, slot, timeMs, values, replaced });
     return outcome === "replaced" ? "duplicate" : outcome;
   }
@@ -305,79 +383,5 @@ export class BlockSet {
   *[Symbol.iterator](): Generator<number> {
     for (let place = 0; place < BITS; place++) if ((this.#bits & (1 << place)) !== 0) yield place;
     if (this.#beyond !== null) yield* this.#beyond;
-  }
-}
-
-/**
- * The errors that "the same as one season ago" would have made over the last steps, between observed values only. Follows
- * the newest slot, one error in and one out per step, and collects all again after a late point, a replaced value or a jump.
- */
-class SeasonalErrors {
-  readonly #grid: Grid;
-  readonly #season: number;
-  /** K: the samples hold the errors of the steps newest−K+1 … newest. */
-  readonly #steps: number;
-  /** One per channel, created on first use: when a fleet starts, most series are too young to need them. */
-  #samples: readonly ErrorSample[] = [];
-  /** The newest step in the samples; −Infinity when they are out of date. */
-  #through = Number.NEGATIVE_INFINITY;
-
-  constructor(grid: Grid, settings: SeriesSettings) {
-    this.#grid = grid;
-    this.#season = settings.season;
-    const wanted = seasonalErrorSteps(settings.season);
-    this.#steps = Math.max(0, Math.min(wanted, settings.history - settings.season));
-  }
-
-  /** Call when a slot that may be in the samples has changed. */
-  invalidate(): void {
-    this.#through = Number.NEGATIVE_INFINITY;
-  }
-
-  /** One summary per channel; null when no two observed values are a season apart. */
-  summarize(levels: readonly number[]): readonly ErrorSummary[] | null {
-    this.#moveToNewest();
-    if (this.#samples[0].count === 0) return null;
-    return this.#samples.map((sample) => sample.summarize(levels));
-  }
-
-  #moveToNewest(): void {
-    const { newestSlot, oldestSlot } = this.#grid;
-    const oldestNeeded = this.#through - this.#steps - this.#season + 1;
-    // Errors that leave the samples are computed again from the grid, so the grid must still hold their values.
-    const canStep = newestSlot - this.#through < this.#steps && oldestNeeded >= oldestSlot;
-    if (!canStep) this.#collect();
-    for (let slot = this.#through + 1; slot <= newestSlot; slot++) this.#step(slot);
-    this.#through = newestSlot;
-  }
-
-  #step(slot: number): void {
-    for (let c = 0; c < this.#samples.length; c++) {
-      const leaving = this.#errorAt(slot - this.#steps, c);
-      if (!Number.isNaN(leaving)) this.#samples[c].remove(leaving);
-      const entering = this.#errorAt(slot, c);
-      if (!Number.isNaN(entering)) this.#samples[c].insert(entering);
-    }
-  }
-
-  #collect(): void {
-    if (this.#samples.length === 0) {
-      this.#samples = Array.from({ length: this.#grid.channels }, () => new ErrorSample(this.#steps));
-    }
-    const errors = new Float64Array(this.#steps);
-    for (let c = 0; c < this.#samples.length; c++) {
-      let count = 0;
-      for (let back = 0; back < this.#steps; back++) {
-        const error = this.#errorAt(this.#grid.newestSlot - back, c);
-        if (!Number.isNaN(error)) errors[count++] = error;
-      }
-      this.#samples[c].replaceAll(errors.subarray(0, count));
-    }
-    this.#through = this.#grid.newestSlot;
-  }
-
-  #errorAt(slot: number, channel: number): number {
-    // Adding 0 turns −0 into 0, so that equal errors have equal bits.
-    return this.#grid.at(slot, channel) - this.#grid.at(slot - this.#season, channel) + 0;
   }
 }

@@ -34,7 +34,7 @@ export function seriesOfKey(key: string): string {
 
 /** Copies a block with the current head; later pushes do not change the record. */
 export function toBlockRecord(series: Series, block: number): StateBlockRecord {
-  const { seriesId, revision, grid, interval, offsetMs, lastForecastSlot, pending } = series;
+  const { seriesId, revision, grid, interval, offsetMs, lastForecastSlot, pending, findings } = series;
   if (grid === null || interval === null) {
     return {
       seriesId,
@@ -49,6 +49,7 @@ export function toBlockRecord(series: Series, block: number): StateBlockRecord {
       newestSlot: 0,
       lastForecastSlot: null,
       pendingPoints: pending.map(({ timeMs, values }) => ({ time: timeMs, values })),
+      ...findings,
     };
   }
   return {
@@ -63,6 +64,7 @@ export function toBlockRecord(series: Series, block: number): StateBlockRecord {
     newestSlot: grid.newestSlot,
     lastForecastSlot,
     pendingPoints: [],
+    ...findings,
   };
 }
 
@@ -94,7 +96,7 @@ function isConfiguredGrid(head: StateBlockRecord, { interval, offsetMs }: Series
 function resumeGrid(series: Series, head: StateBlockRecord, byRevision: readonly StateBlockRecord[]): void {
   const { interval, offsetMs, channels } = head;
   const placeByBlock = new Map<number, number>();
-  series.resume({ interval: parseInterval(interval), offsetMs, channels }, (grid) => {
+  series.resume({ interval: parseInterval(interval), offsetMs, channels }, head, (grid) => {
     for (const record of byRevision) {
       const isSameGrid =
         record.interval === interval && record.offsetMs === offsetMs && record.channels === channels;

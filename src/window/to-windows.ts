@@ -4,6 +4,7 @@
 import type { Batch, DeadLetterReason, Observation, Outgoing, Placement, Window } from "../domain.ts";
 import type { StateBlockRecord } from "../log/codec/schemas.generated.ts";
 import type { WindowMetrics } from "../runtime/metric-groups.ts";
+import type { Findings } from "./findings.ts";
 import type { PushOutcome, Series } from "./series.ts";
 import type { SeriesStore } from "./series-store.ts";
 
@@ -22,6 +23,8 @@ export interface WindowStageDeps<T extends Observation> {
   ) => Outgoing;
   /** Called when an automatic interval is found. */
   readonly intervalFound: (series: Series) => void;
+  /** Called when something else was found out about a series, or turned out otherwise. */
+  readonly findingsChanged: (series: Series, before: Findings) => void;
 }
 
 /**
@@ -71,10 +74,12 @@ function advance<T extends Observation>(
       continue;
     }
     const series = store.of(observation.seriesId);
+    const { findings } = series;
     const outcome = series.push(observation, placements);
     countByOutcome.set(outcome, (countByOutcome.get(outcome) ?? 0) + 1);
     if (outcome === "wrong-channels") rejected.push(rejectChannels(observation, series, deps));
     if (outcome === "interval-found") deps.intervalFound(series);
+    if (series.findings !== findings) deps.findingsChanged(series, findings);
     if ((outcome !== "advanced" && outcome !== "interval-found") || !series.isDue()) continue;
     series.markForecast();
     if (batch.isBehind) dueOriginsBySeries.set(series, (dueOriginsBySeries.get(series) ?? 0) + 1);

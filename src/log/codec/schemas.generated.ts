@@ -329,7 +329,7 @@ export interface StateBlockRecord {
   readonly seriesId: string;
   /** The block's place in the series' ring of blocks. */
   readonly block: number;
-  /** Grows with every change of the series. The block with the highest revision carries the series' head: interval, offsetMs, channels, newestSlot, lastForecastSlot and pendingPoints. */
+  /** Grows with every change of the series. The block with the highest revision carries the series' head: interval, offsetMs, channels, newestSlot, lastForecastSlot, pendingPoints, seasons, naiveSeason, decidedAt and isNonNegative. */
   readonly revision: number;
   /** The grid in force, an ISO 8601 duration; empty while an automatic interval is still being found. */
   readonly interval: string;
@@ -349,6 +349,14 @@ export interface StateBlockRecord {
   readonly lastForecastSlot: null | number;
   /** Points held while an automatic interval is being found. */
   readonly pendingPoints: readonly PointRecord[];
+  /** Seasons that the past of the series confirms, in steps, ascending. */
+  readonly seasons: readonly number[];
+  /** The season that seasonal naive repeats best, in steps; 0 for the shortest. */
+  readonly naiveSeason: number;
+  /** Length of the past in steps at which seasons were last decided on their own; 0 before the first decision. */
+  readonly decidedAt: number;
+  /** True when the past of the series touches zero and never crosses it. */
+  readonly isNonNegative: boolean;
 }
 
 /** A trainer began to work on a request. Written before the work, so that a request that ends its trainer is recognised by the next one. */
@@ -2090,6 +2098,135 @@ export const schemaVersions: Readonly<Record<RecordName, readonly AvroSchema[]>>
           },
           "default": [],
           "doc": "Points held while an automatic interval is being found."
+        }
+      ]
+    },
+    {
+      "type": "record",
+      "name": "StateBlock",
+      "namespace": "forecastnet",
+      "doc": "A block of the state of one series. A series' grid is cut into blocks so that a batch rewrites only what moved; the key on the topic is the series id and the block's place.",
+      "fields": [
+        {
+          "name": "seriesId",
+          "type": "string",
+          "doc": "The series."
+        },
+        {
+          "name": "block",
+          "type": "int",
+          "doc": "The block's place in the series' ring of blocks."
+        },
+        {
+          "name": "revision",
+          "type": "long",
+          "doc": "Grows with every change of the series. The block with the highest revision carries the series' head: interval, offsetMs, channels, newestSlot, lastForecastSlot, pendingPoints, seasons, naiveSeason, decidedAt and isNonNegative."
+        },
+        {
+          "name": "interval",
+          "type": "string",
+          "doc": "The grid in force, an ISO 8601 duration; empty while an automatic interval is still being found."
+        },
+        {
+          "name": "offsetMs",
+          "type": "long",
+          "doc": "Phase of the grid against the epoch, in milliseconds."
+        },
+        {
+          "name": "channels",
+          "type": "int",
+          "doc": "Numbers per slot."
+        },
+        {
+          "name": "firstSlot",
+          "type": "long",
+          "doc": "Grid index of the block's first slot."
+        },
+        {
+          "name": "values",
+          "type": "bytes",
+          "doc": "Float64, little-endian, slot after slot up to the last observed one of the block, channels side by side. NaN means not observed."
+        },
+        {
+          "name": "jitterMs",
+          "type": [
+            "null",
+            "bytes"
+          ],
+          "default": null,
+          "doc": "One per slot of values, little-endian: event time minus slot time, in milliseconds. Int32; Float64 for intervals of a month and more, and fixed ones of 50 days and more, whose jitter needs more than 32 bits. Null when all are zero."
+        },
+        {
+          "name": "newestSlot",
+          "type": "long",
+          "doc": "Grid index of the newest slot of the series."
+        },
+        {
+          "name": "lastForecastSlot",
+          "type": [
+            "null",
+            "long"
+          ],
+          "default": null,
+          "doc": "Grid index of the origin of the series' last forecast; null before the first."
+        },
+        {
+          "name": "pendingPoints",
+          "type": {
+            "type": "array",
+            "items": {
+              "type": "record",
+              "name": "Point",
+              "doc": "An observation that has no slot yet.",
+              "fields": [
+                {
+                  "name": "time",
+                  "type": {
+                    "type": "long",
+                    "logicalType": "timestamp-millis"
+                  },
+                  "doc": "Event time."
+                },
+                {
+                  "name": "values",
+                  "type": {
+                    "type": "array",
+                    "items": "double"
+                  },
+                  "doc": "One number per channel."
+                }
+              ]
+            }
+          },
+          "default": [],
+          "doc": "Points held while an automatic interval is being found."
+        },
+        {
+          "name": "seasons",
+          "type": {
+            "type": "array",
+            "items": "int"
+          },
+          "default": [],
+          "doc": "Seasons that the past of the series confirms, in steps, ascending."
+        },
+        {
+          "name": "naiveSeason",
+          "type": "int",
+          "default": 0,
+          "doc": "The season that seasonal naive repeats best, in steps; 0 for the shortest."
+        },
+        {
+          "name": "decidedAt",
+          "type": "long",
+          "default": 0,
+          "doc": "Length of the past in steps at which seasons were last decided on their own; 0 before the first decision."
+        },
+        {
+          "name": "isNonNegative",
+          "type": "boolean",
+          "default": false,
+          "doc": "True when the past of the series touches zero and never crosses it."
         }
       ]
     },

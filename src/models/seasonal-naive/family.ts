@@ -7,6 +7,7 @@ import type { ErrorSummary } from "../../domain.ts";
 import { type Band, type BaselineForecast, bandFromFew, growthOf, spreadAround } from "../baseline.ts";
 import { type BaselineModel, createBaseline } from "../baseline-family.ts";
 import type { ForecastInput } from "../family.ts";
+import { naiveSeasonOf } from "../season.ts";
 
 /** Changes with the arithmetic. */
 export const seasonalNaiveVersion = "seasonal-naive-2";
@@ -20,7 +21,8 @@ export function forecastSeasonalNaive(
   errors: readonly ErrorSummary[],
   levels: readonly number[],
 ): BaselineForecast {
-  const { horizon, season } = settings;
+  const { horizon } = settings;
+  const season = naiveSeasonOf(settings);
   const seasonStart = values.length - season * channels;
   const mean = new Array<number>(channels * horizon);
   for (let c = 0; c < channels; c++) {

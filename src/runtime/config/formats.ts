@@ -81,6 +81,28 @@ export function number(min: number, max: number): Format<number> {
   );
 }
 
+export const anyNumber: Format<number> = scalar(
+  "number",
+  { type: "number" },
+  (value) => Number.isFinite(value),
+  readNumber,
+);
+
+/** One of some words, or what another format allows. */
+export function wordOr<const W extends readonly string[], T>(
+  words: W,
+  other: Format<T>,
+): Format<W[number] | T> {
+  const isWord = (value: unknown) => typeof value === "string" && words.includes(value.trim());
+  const allowed = `${words.join(", ")} or ${other.allowed}`;
+  return {
+    allowed,
+    schema: { anyOf: [{ enum: words }, other.schema] },
+    read: (given) => (isWord(given) ? String(given).trim() : other.read(given)),
+    flaws: (value) => (isWord(value) || other.flaws(value).length === 0 ? [] : [refusal("", value, allowed)]),
+  };
+}
+
 export const cron = scalar<string>(
   "cron expression in UTC, such as */5 * * * *",
   { type: "string" },

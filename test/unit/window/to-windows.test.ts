@@ -39,6 +39,7 @@ function stage(
     encodeBlock: (block) => outgoing("state", blockKey(block)),
     reject: (observation, { reason, detail }) =>
       outgoing("dead", `${observation.seriesId}: ${reason}: ${detail}`),
+    findingsChanged: (series) => found.push(`${series.seriesId} ${series.findings.seasons}`),
     intervalFound: (series) => found.push(`${series.seriesId} ${series.interval?.iso}`),
   };
   const store = new SeriesStore(() => ({ ...SETTINGS, ...settings }), { maxSeries });

@@ -27,6 +27,7 @@ test("without overrides all series share the defaults, with every 0 resolved", (
     driftRatio: 2.25,
     driftBound: 0,
     forgetAfter: "never",
+    derived: { season: true, history: true, min: true },
   });
   assert.equal(settingsOf("a"), settingsOf("b"));
   assert.ok(Object.isFrozen(settingsOf("a")));
