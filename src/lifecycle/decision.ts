@@ -27,11 +27,22 @@ export type Decision = Decided &
     | { readonly kind: "drifted" /** Event time. */; readonly sinceMs: number }
     | { readonly kind: "recovered" }
     /** With a `task`, the training is requested from a trainer, and the request is written with the decision. */
-    | { readonly kind: "requested"; readonly requestId: string; readonly task: TrainingTask | null }
+    | {
+        readonly kind: "requested";
+        readonly requestId: string;
+        readonly task: TrainingTask | null;
+        /** All families compete in the training. */
+        readonly competes: boolean;
+      }
     | { readonly kind: "failed" }
     | { readonly kind: "refused"; readonly toVersion: string | null }
-    /** The record contains its predecessor. */
-    | { readonly kind: "promoted"; readonly record: ModelRecord; readonly predecessorMase: number | null }
+    /** The record contains its predecessor. A refreshed model goes on where its predecessor was, without a probation. */
+    | {
+        readonly kind: "promoted";
+        readonly record: ModelRecord;
+        readonly predecessorMase: number | null;
+        readonly isRefresh: boolean;
+      }
     | { readonly kind: "confirmed" }
     /** Null: the series is cold again. */
     | { readonly kind: "rolled-back"; readonly record: ModelRecord | null }
@@ -60,11 +71,15 @@ export function lifeAfter(decision: Decision, life: Life, circumstances: Circums
   const move = (to: Phase, changes: Partial<Life>) => moveLife(life, to, nowMs, changes);
   switch (decision.kind) {
     case "drifted":
-      return move("drifting", { driftSinceMs: decision.sinceMs, verdict });
+      return move("drifting", { driftSinceMs: decision.sinceMs, competedMs: null, verdict });
     case "recovered":
       return move("champion", { driftSinceMs: null, verdict });
     case "requested":
-      return move("training", { requestId: decision.requestId, verdict });
+      return move("training", {
+        requestId: decision.requestId,
+        ...(decision.competes && { competedMs: newestMs }),
+        verdict,
+      });
     case "failed":
     case "refused":
       // A training in progress for another reason continues.
@@ -73,7 +88,7 @@ export function lifeAfter(decision: Decision, life: Life, circumstances: Circums
       return move(life.driftSinceMs === null ? "champion" : "drifting", rested);
     case "promoted": {
       const { predecessorMase } = decision;
-      const probation = isCohort ? null : { predecessorMase, sinceMs: newestMs };
+      const probation = isCohort || decision.isRefresh ? null : { predecessorMase, sinceMs: newestMs };
       return move("champion", { ...rested, driftSinceMs: null, probation });
     }
     case "confirmed":

@@ -3,10 +3,14 @@
 
 import { servingFacts } from "../log/codec/model-record.ts";
 import { cohortKey, decidingPartition, isCohortKey } from "../models/cohort.ts";
+import { type Life, lineOf } from "../models/life.ts";
 import type { TrainingReason } from "../training/training-task.ts";
 import type { Decision } from "./decision.ts";
 import { type Assessment, assess } from "./drift.ts";
+import { kindOf } from "./net-gains.ts";
 import type { PartitionLifecycle } from "./partition-lifecycle.ts";
+import type { SeriesTimes } from "./partition-view.ts";
+import { heldBackSteps, type RetrainRules } from "./rules.ts";
 
 /** The decision that the model is stale, or fit again; null when nothing changes. */
 export function driftDecision(lifecycle: PartitionLifecycle, seriesId: string): Decision | null {
@@ -33,7 +37,8 @@ function assessSeries({ view }: PartitionLifecycle, seriesId: string): Assessmen
   const live = scoreStore.get(seriesId);
   const serving = models.of(seriesId);
   // Scores restart with the first forecast of another version.
-  if (live === undefined || serving === undefined || live.version !== serving.facts.version) return null;
+  if (live === undefined || serving === undefined || live.version !== lineOf(serving.facts.version))
+    return null;
   const facts = {
     scores: live.scores(),
     cappedMase: live.cappedMase,
@@ -49,19 +54,31 @@ export interface TrainingNeed {
   readonly lifecycle: PartitionLifecycle;
   readonly modelKey: string;
   readonly reason: TrainingReason;
+  readonly family: string;
   /** The largest first; compared only among needs of one reason. */
   readonly urgency: number;
 }
 
-const rankByReason: Readonly<Record<TrainingReason, number>> = { manual: 0, drift: 1, new: 2, age: 3 };
+const rankByReason: Readonly<Record<TrainingReason, number>> = {
+  manual: 0,
+  drift: 1,
+  new: 2,
+  refresh: 3,
+  upgrade: 4,
+  age: 5,
+};
 
-/** By reason: ordered by hand, stale, never trained, old. Then by urgency. */
+/** By reason: ordered by hand, stale, never trained, due to be refreshed, linear where nets may be better, old. Then by urgency. */
 export function byRank(one: TrainingNeed, other: TrainingNeed): number {
   return rankByReason[one.reason] - rankByReason[other.reason] || other.urgency - one.urgency;
 }
 
-/** Null when the series needs no training, or cannot be trained yet. */
-export function trainingNeedOf(lifecycle: PartitionLifecycle, seriesId: string): TrainingNeed | null {
+/** Null when the series needs no training, or cannot be trained yet. `promiseOf`: what nets may gain for series of a kind. */
+export function trainingNeedOf(
+  lifecycle: PartitionLifecycle,
+  seriesId: string,
+  promiseOf: (kind: string) => number,
+): TrainingNeed | null {
   const { scoreStore, models, settingsOf, rulesOf, timesOf } = lifecycle.view;
   const live = scoreStore.get(seriesId);
   const times = timesOf(seriesId);
@@ -70,30 +87,53 @@ export function trainingNeedOf(lifecycle: PartitionLifecycle, seriesId: string):
   if (phase === "training" || times.newestMs < restsUntilMs) return null;
   const settings = settingsOf(seriesId);
   const rules = rulesOf(settings);
-  const need = (reason: TrainingReason, urgency: number): TrainingNeed => {
-    return { lifecycle, modelKey: seriesId, reason, urgency };
+  const { firstFamily, bestFamily, maxAgeMs } = rules;
+  const need = (reason: TrainingReason, family: string, urgency: number): TrainingNeed => {
+    return { lifecycle, modelKey: seriesId, reason, family, urgency };
   };
   const mase = live.mase ?? 0;
+  const canUpgrade = mayUpgrade(live.life, times, rules);
   if (phase === "cold") {
     // A member of a cohort must beat the cohort's model, which takes more history than a first model.
     const needed = settings.cohort === "" ? rules.minHistory : 2 * rules.minHistory;
-    return times.steps < needed ? null : need("new", mase);
+    if (times.steps < needed) return null;
+    // It rests only after a training: its linear model was refused.
+    return restsUntilMs > 0 && canUpgrade
+      ? need("upgrade", bestFamily, promiseOf(kindOf(rules, noModel)))
+      : need("new", firstFamily, mase);
   }
   const serving = models.get(seriesId);
   if (serving === undefined) return null;
   const { validationMase, trainedToMs } = servingFacts(serving);
+  const { family, validation } = serving.facts;
   if (phase === "drifting") {
     // Before that, too little of the changed series is there to train on and to judge on.
     const enoughMs = (rules.tailSteps + rules.horizon) * times.stepMs;
     const isEnough = times.newestMs - (driftSinceMs ?? 0) >= enoughMs;
-    return isEnough ? need("drift", mase / (validationMase ?? 1)) : null;
+    // A linear model is replaced by one that sees the change as soon as possible; nets compete again afterwards.
+    return isEnough
+      ? need("drift", family === firstFamily ? firstFamily : bestFamily, mase / (validationMase ?? 1))
+      : null;
   }
+  if (probation !== null) return null;
+  if (family === firstFamily && canUpgrade)
+    return need("upgrade", bestFamily, promiseOf(kindOf(rules, validation)));
+  // Beside the newest data, a model lacks the steps that were held back for the gate.
+  const unseenSteps = (times.newestMs - trainedToMs) / times.stepMs - heldBackSteps(rules, times.steps);
+  if (family === "linear" && unseenSteps >= rules.refreshSteps) return need("refresh", family, unseenSteps);
   // After a training without a better model, the age counts from that training.
   const ageMs = times.newestMs - Math.max(trainedToMs, restsUntilMs);
-  const stepsThen = Math.max(0, times.steps - ageMs / times.stepMs + rules.tailSteps);
-  // A model from before that competed with fewer families.
-  const isEarly = stepsThen < rules.fullHistory && times.steps >= rules.fullHistory;
-  return probation !== null || (ageMs <= rules.maxAgeMs && !isEarly) ? null : need("age", ageMs);
+  return ageMs <= maxAgeMs ? null : need("age", family === firstFamily ? firstFamily : bestFamily, ageMs);
+}
+
+/** A series without a model has left all of seasonal-naive's error. */
+const noModel = { mase: 1, baselineMase: 1 };
+
+/** True when the best family, if there is another one than the first, has not competed for so long, or not at all. */
+function mayUpgrade({ competedMs }: Life, { steps, newestMs }: SeriesTimes, rules: RetrainRules): boolean {
+  const { firstFamily, bestFamily, bestHistory, maxAgeMs } = rules;
+  if (firstFamily === bestFamily || steps < bestHistory) return false;
+  return competedMs === null || newestMs - competedMs > maxAgeMs;
 }
 
 /** Needs of the cohorts that one of these partitions decides about. */
@@ -116,13 +156,13 @@ function needOfCohort(lifecycle: PartitionLifecycle, name: string): TrainingNeed
   const { phase, restsUntilMs } = scoreStore.of(modelKey).life;
   if (phase === "training" || clock.nowMs() < restsUntilMs) return null;
   const serving = models.get(modelKey);
-  if (serving === undefined) return { lifecycle, modelKey, reason: "new", urgency: 0 };
+  const { maxAgeMs, bestFamily: family } = rulesOf(settingsOf(modelKey));
+  // One model for many series is worth nets from the start.
+  if (serving === undefined) return { lifecycle, modelKey, family, reason: "new", urgency: 0 };
   const stale = staleShare(lifecycle, name);
-  if (stale > 0.5) return { lifecycle, modelKey, reason: "drift", urgency: stale };
+  if (stale > 0.5) return { lifecycle, modelKey, family, reason: "drift", urgency: stale };
   const ageMs = clock.nowMs() - servingFacts(serving).trainedAtMs;
-  return ageMs > rulesOf(settingsOf(modelKey)).maxAgeMs
-    ? { lifecycle, modelKey, reason: "age", urgency: ageMs }
-    : null;
+  return ageMs > maxAgeMs ? { lifecycle, modelKey, family, reason: "age", urgency: ageMs } : null;
 }
 
 /** The stale share of the members that the model serves in the deciding partition, as a sample of all. */

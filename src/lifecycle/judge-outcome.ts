@@ -12,10 +12,12 @@ import {
 import type { ModelRecord } from "../log/codec/schemas.generated.ts";
 import type { Families } from "../models/families.ts";
 import type { TrainedModel } from "../models/family.ts";
+import { lineOf } from "../models/life.ts";
 import { meanOf, naiveErrorOf } from "../models/scores.ts";
 import type { FinishedTraining } from "../training/outcome-codec.ts";
 import type { Decision } from "./decision.ts";
 import type { PartitionLifecycle } from "./partition-lifecycle.ts";
+import { heldBackSteps } from "./rules.ts";
 import { type GatherHistories, historiesOf } from "./training-backlog.ts";
 
 export interface JudgingContext {
@@ -51,12 +53,18 @@ export async function judgeOutcome(
   ): Decision => {
     const record = recordOf(trained, { context, champion, imported, numbers });
     const predecessorMase = maseIn(record, lifecycle);
-    return { ...about, kind: "promoted", record, predecessorMase, reason, numbers };
+    const isRefresh = refreshes(record.version, champion);
+    return { ...about, kind: "promoted", record, predecessorMase, isRefresh, reason, numbers };
   };
   if (imported?.skipsGate) return promote(result.challengers[0], "ordered by hand, without the gate", {});
   const histories = await historiesOf(lifecycle, modelKey, gather, signal);
-  const rules = rulesOf(settingsOf(histories[0]?.seriesId ?? modelKey));
+  const given = rulesOf(settingsOf(histories[0]?.seriesId ?? modelKey));
   const channels = histories[0]?.channels ?? 1;
+  const longest = Math.max(0, ...histories.map(({ values }) => values.length / channels));
+  const isRefresh = result.challengers.every(({ model: { version } }) => refreshes(version, champion));
+  // A refreshed model has nothing to prove but that newer data has not made it worse.
+  const margin = isRefresh ? 0 : given.margin;
+  const rules = { ...given, margin, tailSteps: heldBackSteps(given, longest) };
   const verdict = await passGate(families, {
     challengers: result.challengers,
     champion:
@@ -72,6 +80,11 @@ export async function judgeOutcome(
     return { ...about, kind: "retired", reason, numbers };
   const toVersion = verdict.challenger?.model.version ?? null;
   return { ...about, kind: "refused", toVersion, reason, numbers };
+}
+
+/** True for a model of the line that serves. */
+function refreshes(version: string, champion: ServingModel | undefined): boolean {
+  return champion !== undefined && lineOf(version) === lineOf(champion.facts.version);
 }
 
 /** Live MASE of the predecessor, in units of the naive errors of the new model. */

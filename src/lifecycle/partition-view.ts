@@ -15,7 +15,7 @@ export interface ScoredSeries {
   readonly seriesId: string;
   /** Setting it marks the series as changed, so that the score stage stores it with the next batch. */
   life: Life;
-  /** The version whose forecasts are scored; null before the first forecast. */
+  /** The line of versions (`lineOf`) whose forecasts are scored; null before the first forecast. */
   readonly version: string | null;
   /** Slots scored since the version serves. */
   readonly scoredSlots: number;

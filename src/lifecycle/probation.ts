@@ -8,6 +8,7 @@ import type { ModelRecord } from "../log/codec/schemas.generated.ts";
 import { cohortKey } from "../models/cohort.ts";
 import type { Families } from "../models/families.ts";
 import type { Model } from "../models/family.ts";
+import { lineOf } from "../models/life.ts";
 import { valueOrReason } from "../runtime/errors.ts";
 import type { Decision } from "./decision.ts";
 import type { PartitionLifecycle } from "./partition-lifecycle.ts";
@@ -24,7 +25,7 @@ export async function endProbation(
   const serving = models.get(seriesId);
   if (live === undefined || probation === null || serving === undefined) return null;
   // Scores restart with the first forecast of another version.
-  if (live.version !== serving.facts.version) return null;
+  if (live.version !== lineOf(serving.facts.version)) return null;
   const rules = rulesOf(settingsOf(seriesId));
   const { mase } = live;
   if (live.scoredSlots < rules.probationSteps || mase === null) return null;

@@ -8,10 +8,12 @@ import type { Families } from "../models/families.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logging.ts";
 import type { RetrainMetrics } from "../runtime/metric-groups.ts";
+import type { FinishedTraining } from "../training/outcome-codec.ts";
 import type { ModelTrainer, TrainingTask } from "../training/training-task.ts";
 import type { Decision } from "./decision.ts";
 import { byRank, cohortNeeds, driftDecision, type TrainingNeed, trainingNeedOf } from "./evaluate-series.ts";
 import { type JudgingContext, judgeOutcome } from "./judge-outcome.ts";
+import { kindOf, NetGains } from "./net-gains.ts";
 import { carryOut } from "./orders.ts";
 import type { PartitionLifecycle } from "./partition-lifecycle.ts";
 import type { ScoredSeries } from "./partition-view.ts";
@@ -19,6 +21,7 @@ import { endProbation } from "./probation.ts";
 import type { RetrainSettings } from "./rules.ts";
 import { EvaluationSchedule } from "./schedule.ts";
 import { type GatherHistories, TrainingBacklog, taskFor } from "./training-backlog.ts";
+import { TrainingBudget } from "./training-budget.ts";
 
 interface RetrainerParts {
   /** Of the owned and restored partitions. */
@@ -50,6 +53,8 @@ export class Retrainer {
   readonly #schedule: EvaluationSchedule;
   readonly #stopping = new AbortController();
   readonly #backlog: TrainingBacklog;
+  readonly #budget: TrainingBudget;
+  readonly #netGains = new NetGains();
   /** Keys of models that are being trained or judged. */
   readonly #busy = new Set<string>();
   readonly #running = new Set<Promise<void>>();
@@ -65,11 +70,19 @@ export class Retrainer {
     this.#parts = parts;
     const { settings, clock, random } = parts;
     this.#schedule = new EvaluationSchedule(settings.schedule, clock);
+    this.#budget = new TrainingBudget(clock, settings.cpuSecondsPerHour);
     this.#backlog = new TrainingBacklog({ clock, random, jitterMs: settings.jitterMs });
   }
 
-  get status(): { readonly inFlight: number; readonly waiting: number } {
-    return { inFlight: this.#trainings, waiting: this.#backlog.size };
+  /** `budgetSeconds`: CPU seconds that trainings may take now; null for no limit. */
+  get status(): {
+    readonly inFlight: number;
+    readonly waiting: number;
+    readonly budgetSeconds: number | null;
+  } {
+    const { left } = this.#budget;
+    const budgetSeconds = left === Number.POSITIVE_INFINITY ? null : left;
+    return { inFlight: this.#trainings, waiting: this.#backlog.size, budgetSeconds };
   }
 
   /** Checks what is due. Call it when time has passed, a training has ended, or an order has arrived. */
@@ -123,13 +136,17 @@ export class Retrainer {
   async #evaluate(): Promise<void> {
     const { lifecycles, settings, logger, metrics } = this.#parts;
     const needs: TrainingNeed[] = [];
+    const promiseOf = (kind: string) => this.#netGains.expected(kind);
     let looked = 0;
     for (const lifecycle of lifecycles()) {
       for (const seriesId of lifecycle.view.scoreStore.ids()) {
         if (++looked % seriesPerTurn === 0) await setImmediate();
         this.#evaluateSeries(lifecycle, seriesId);
-        const need = this.#isFree(lifecycle, seriesId) ? trainingNeedOf(lifecycle, seriesId) : null;
-        if (need !== null) needs.push(need);
+        const need = this.#isFree(lifecycle, seriesId)
+          ? trainingNeedOf(lifecycle, seriesId, promiseOf)
+          : null;
+        if (need !== null && !(need.reason === "upgrade" && need.urgency < settings.leastGain))
+          needs.push(need);
       }
     }
     needs.push(
@@ -182,7 +199,7 @@ export class Retrainer {
         continue;
       }
       this.#run(lifecycle, modelKey, async () => {
-        const decision = await judgeOutcome(outcome.result, this.#contextOf(lifecycle, modelKey));
+        const decision = await this.#judge(outcome.result, this.#contextOf(lifecycle, modelKey));
         return { ...decision, answers: ["outcome"] };
       });
     }
@@ -199,9 +216,11 @@ export class Retrainer {
       lifecycle.decide(refusedRetrain(lifecycle, modelKey, "retrain.where is off: no training is allowed"));
       return;
     }
+    const { rulesOf, settingsOf } = lifecycle.view;
+    const { bestFamily } = rulesOf(settingsOf(modelKey));
     // A training in progress does not have the newest observations: another one follows it.
     if (lifecycle.view.scoreStore.get(modelKey)?.life.phase !== "training")
-      this.#backlog.add({ lifecycle, modelKey, reason: "manual", urgency: 0 });
+      this.#backlog.add({ lifecycle, modelKey, reason: "manual", family: bestFamily, urgency: 0 });
   }
 
   async #carryOut(order: ModelOrderRecord, lifecycle: PartitionLifecycle): Promise<Decision> {
@@ -211,7 +230,7 @@ export class Retrainer {
   }
 
   #startDue(): void {
-    const places = this.#parts.settings.inFlight - this.#trainings;
+    const places = this.#budget.left > 0 ? this.#parts.settings.inFlight - this.#trainings : 0;
     const due = this.#backlog.takeDue(
       places,
       ({ lifecycle, modelKey }) => !this.#isBusy(lifecycle, modelKey),
@@ -224,6 +243,7 @@ export class Retrainer {
     try {
       const { lifecycle, modelKey, reason } = need;
       const { trainer, settings, clock, gather } = this.#parts;
+      const { rulesOf, settingsOf } = lifecycle.view;
       const signal = AbortSignal.any([this.#stopping.signal, lifecycle.view.lost]);
       const live = lifecycle.view.scoreStore.get(modelKey);
       const task = await taskFor(need, { settings, clock, gather, signal });
@@ -242,6 +262,7 @@ export class Retrainer {
         requestId: task.id,
         reason,
         task: trainer === null ? task : null,
+        competes: need.family === rulesOf(settingsOf(modelKey)).bestFamily,
         answers: lifecycle.orders.get(modelKey)?.kind === "RETRAIN" ? ["order"] : [],
       });
       // The outcome of a trainer elsewhere comes on the models topic.
@@ -261,7 +282,25 @@ export class Retrainer {
     const context = this.#contextOf(lifecycle, task.modelKey);
     const [result] = await trainer.train([task], context.signal);
     metrics.trained(result.outcome, (clock.nowMs() - startedMs) / 1000);
-    return result.outcome === "cancelled" ? null : judgeOutcome(result, { ...context, nowMs: clock.nowMs() });
+    return result.outcome === "cancelled" ? null : this.#judge(result, { ...context, nowMs: clock.nowMs() });
+  }
+
+  /** Also takes the training off the budget, and notes what nets have gained over a linear model. */
+  async #judge(result: FinishedTraining, context: JudgingContext): Promise<Decision> {
+    const { lifecycle, modelKey } = context;
+    const { rulesOf, settingsOf, models } = lifecycle.view;
+    const { cpuSeconds = 0 } = result;
+    this.#budget.spend(cpuSeconds);
+    this.#parts.metrics.spent(cpuSeconds);
+    const champion = models.of(modelKey)?.facts;
+    const decision = await judgeOutcome(result, context);
+    const isNet =
+      result.outcome === "trained" && result.challengers.some(({ model }) => model.family !== "linear");
+    const { challengerMase, challengerCrps, championMase, championCrps } = decision.numbers;
+    const ratio = (challengerMase * challengerCrps) / (championMase * championCrps);
+    if (champion?.family === "linear" && isNet && Number.isFinite(ratio))
+      this.#netGains.note(kindOf(rulesOf(settingsOf(modelKey)), champion.validation), 1 - Math.sqrt(ratio));
+    return decision;
   }
 
   #contextOf(lifecycle: PartitionLifecycle, modelKey: string): JudgingContext {

@@ -8,6 +8,7 @@ import type { Clock } from "../runtime/clock.ts";
 import type { TrainingTask } from "../training/training-task.ts";
 import { byRank, type TrainingNeed } from "./evaluate-series.ts";
 import type { PartitionLifecycle } from "./partition-lifecycle.ts";
+import { heldBackSteps } from "./rules.ts";
 
 interface BacklogRules {
   readonly clock: Clock;
@@ -52,11 +53,12 @@ export class TrainingBacklog {
     for (const { need } of [...this.#plannedByKey.values()]) {
       if (isVoid(need)) this.#plannedByKey.delete(need.modelKey);
     }
+    if (places <= 0) return [];
     const due = [...this.#plannedByKey.values()]
       .filter(({ need, startMs }) => startMs <= nowMs && isFree(need))
       .map(({ need }) => need)
       .sort(byRank)
-      .slice(0, Math.max(0, places));
+      .slice(0, places);
     for (const { modelKey } of due) this.#plannedByKey.delete(modelKey);
     return due;
   }
@@ -80,7 +82,7 @@ interface TaskSources {
 
 /** Null when there is too little history. */
 export async function taskFor(need: TrainingNeed, sources: TaskSources): Promise<TrainingTask | null> {
-  const { lifecycle, modelKey, reason } = need;
+  const { lifecycle, modelKey, reason, family } = need;
   const { settings, clock, gather, signal } = sources;
   const { settingsOf, rulesOf, scoreStore } = lifecycle.view;
   lifecycle.view.reconsiderSeasons(modelKey);
@@ -92,6 +94,7 @@ export async function taskFor(need: TrainingNeed, sources: TaskSources): Promise
   // For a series this was checked before; the members of a cohort had to be read first.
   if (reason === "new" && longest < rules.minHistory) return null;
   const requestedAtMs = clock.nowMs();
+  const refreshed = lifecycle.servingVersion(modelKey);
   return {
     id: `${modelKey}/${requestedAtMs}`,
     modelKey,
@@ -99,14 +102,15 @@ export async function taskFor(need: TrainingNeed, sources: TaskSources): Promise
     histories,
     requestedAtMs,
     plan: {
-      family: series.family,
+      family,
       horizon: series.horizon,
       season: series.season,
       form: series.form,
       effort: settings.effort,
       members: settings.members,
-      holdBack: rules.tailSteps,
+      holdBack: heldBackSteps(rules, longest),
       recentFromMs: scoreStore.get(modelKey)?.life.driftSinceMs ?? null,
+      ...(reason === "refresh" && refreshed !== null && { refreshes: refreshed }),
     },
   };
 }

@@ -3,6 +3,7 @@
 import { ForecastnetError } from "../runtime/errors.ts";
 import type { BaselineModel } from "./baseline-family.ts";
 import { boundAnswer } from "./bounds.ts";
+import { createEnsemble } from "./ensemble/family.ts";
 import type { ForecastAnswer, ForecastOptions, ForecastTask, Model, ModelFamily } from "./family.ts";
 import type { Engine } from "./forecastnet/engine.ts";
 import { createForecastNet } from "./forecastnet/family.ts";
@@ -15,21 +16,20 @@ const familyByName = {
   linear: () => linear,
   "seasonal-naive": () => seasonalNaive,
   persistence: () => persistence,
-} satisfies Record<string, (engine: Engine) => ModelFamily>;
+  ensemble: (_, all) => createEnsemble(all, averaged),
+} satisfies Record<string, (engine: Engine, all: () => Families) => ModelFamily>;
 
 export const familyNames: readonly string[] = Object.keys(familyByName);
 
-/** In place of a family: several are trained, the cheapest first, and the gate takes the best model. */
+/** In place of a family: a linear model first, then an ensemble where that promises more. */
 export const anyFamily = "auto";
-const competing: readonly string[] = ["linear", "forecastnet"] satisfies (keyof typeof familyByName)[];
 
-/** The families that are trained where this one is asked for. */
-export function familiesTrainedFor(family: string): readonly string[] {
-  return family === anyFamily ? competing : [family];
-}
+/** The families whose models an ensemble averages, the cheapest first. */
+const averaged: readonly string[] = ["linear", "forecastnet"];
 
 export function createFamilies(engine: Engine): Families {
-  return new Families(Object.values(familyByName).map((create) => create(engine)));
+  const all: Families = new Families(Object.values(familyByName).map((create) => create(engine, () => all)));
+  return all;
 }
 
 /** Finds the family of a model by the name in the model, so that a family only gets its own models. */

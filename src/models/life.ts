@@ -37,6 +37,8 @@ export interface Life {
   /** The training in progress. */
   readonly requestId: string | null;
   readonly probation: Probation | null;
+  /** Event time when all families last competed; null when they have not, or when the series has changed since. */
+  readonly competedMs: number | null;
   /** The newest decision, in words. */
   readonly verdict: string | null;
 }
@@ -48,6 +50,7 @@ export const newLife: Life = Object.freeze({
   driftSinceMs: null,
   requestId: null,
   probation: null,
+  competedMs: null,
   verdict: null,
 });
 
@@ -57,4 +60,17 @@ export function moveLife(life: Life, to: Phase, nowMs: number, changes: Partial<
   const legal: readonly string[] = legalMoves[life.phase];
   if (!legal.includes(to)) throw new Error(`a series that is ${life.phase} cannot become ${to}`);
   return { ...life, ...changes, phase: to, sinceMs: nowMs };
+}
+
+/**
+ * A model that was fitted to newer data is named after the first one of its line: "20240601T120000Z-1f2e3d4c+20240608T120000Z-5a6b7c8d".
+ * Live scores and calibration are those of the line.
+ */
+export function refreshedVersion(refreshed: string, version: string): string {
+  return `${lineOf(refreshed)}+${version}`;
+}
+
+export function lineOf(version: string): string {
+  const end = version.indexOf("+");
+  return end < 0 ? version : version.slice(0, end);
 }

@@ -9,7 +9,7 @@
 //   12      4        N, length of the numbers, a multiple of 4
 //   16      32       SHA-256 of bytes 0 … 15 followed by all bytes from 48
 //   48      H        header, JSON in UTF-8, padded with spaces
-//   48 + H  N        numbers, section after section, each padded with zeros
+//   48 + H  N        numbers, section after section, each padded with zeros; or whole files of other models, one after another
 
 import { createHash } from "node:crypto";
 import { ForecastnetError } from "../runtime/errors.ts";
@@ -43,23 +43,50 @@ export function encodeEnvelope(
   sections: readonly { readonly section: Section; readonly values: ArrayLike<number> }[],
   where: string,
 ): Uint8Array {
+  const numbers = new Uint8Array(bytesOf(sections.map(({ section }) => section)));
+  const view = new DataView(numbers.buffer);
+  let at = 0;
+  for (const { section, values } of sections) {
+    writeSection(view, at, section, values, where);
+    at += sectionBytes(section);
+  }
+  return wrap(headerJson, storage, numbers);
+}
+
+/** A model that consists of whole models: their files in place of the numbers. */
+export function encodeParts(headerJson: string, storage: Storage, parts: readonly Uint8Array[]): Uint8Array {
+  return wrap(headerJson, storage, Buffer.concat(parts));
+}
+
+/** The files of `encodeParts`, each as long as every file says itself. Throws MODEL_UNFIT. */
+export function readParts(numbers: DataView, where: string): readonly Uint8Array[] {
+  const bytes = new Uint8Array(numbers.buffer, numbers.byteOffset, numbers.byteLength);
+  const parts: Uint8Array[] = [];
+  for (let at = 0; at < bytes.length; ) {
+    const isWhole = bytes.length - at >= HEADER_AT;
+    const length = isWhole
+      ? HEADER_AT + numbers.getUint32(at + 8, true) + numbers.getUint32(at + 12, true)
+      : 0;
+    if (!isWhole || at + length > bytes.length)
+      throw unfit(where, "numbers", `have an incomplete model at byte ${at}`);
+    parts.push(bytes.subarray(at, at + length));
+    at += length;
+  }
+  return parts;
+}
+
+function wrap(headerJson: string, storage: Storage, numbers: Uint8Array): Uint8Array {
   const length = Buffer.byteLength(headerJson);
   const headerBytes = Buffer.from(headerJson + " ".repeat(padded(length) - length));
-  const numbersLength = bytesOf(sections.map(({ section }) => section));
-  const bytes = new Uint8Array(HEADER_AT + headerBytes.length + numbersLength);
+  const bytes = new Uint8Array(HEADER_AT + headerBytes.length + numbers.length);
   bytes.set(Buffer.from(MAGIC, "latin1"));
   const view = new DataView(bytes.buffer);
   view.setUint16(4, modelFormatVersion, true);
   view.setUint16(6, storages.indexOf(storage), true);
   view.setUint32(8, headerBytes.length, true);
-  view.setUint32(12, numbersLength, true);
+  view.setUint32(12, numbers.length, true);
   bytes.set(headerBytes, HEADER_AT);
-  const numbers = new DataView(bytes.buffer, HEADER_AT + headerBytes.length);
-  let at = 0;
-  for (const { section, values } of sections) {
-    writeSection(numbers, at, section, values, where);
-    at += sectionBytes(section);
-  }
+  bytes.set(numbers, HEADER_AT + headerBytes.length);
   bytes.set(checksumOf(bytes), CHECKSUM_AT);
   return bytes;
 }

@@ -1,6 +1,7 @@
 // The time of day, and timers. The only file that reads the wall clock. Everything that needs the time takes a Clock,
 // and everything that wants to be called later takes Timers, so that a replay can move time by hand.
 
+import { readFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 
 export interface Clock {
@@ -18,6 +19,18 @@ export interface Timers extends Clock {
   every(ms: number, act: () => void): Cancel;
   /** Resolves after `ms`, or as soon as the signal fires. */
   sleep(ms: number, signal: AbortSignal): Promise<void>;
+}
+
+/**
+ * Processor time of the calling thread in seconds. Outside Linux, that of the whole process: an upper bound.
+ */
+export function cpuSeconds(): number {
+  try {
+    return Number(readFileSync("/proc/thread-self/schedstat", "latin1").split(" ", 1)[0]) / 1e9;
+  } catch {
+    const { user, system } = process.cpuUsage();
+    return (user + system) / 1e6;
+  }
 }
 
 export const systemClock: Timers = {

@@ -44,6 +44,8 @@ export interface RetrainMetrics {
   /** One scheduled evaluation. */
   evaluated(series: number, needs: number): void;
   trained(outcome: LabelValue<"trainings", "outcome">, seconds: number): void;
+  /** Processor time of a training, here or in a trainer. */
+  spent(cpuSeconds: number): void;
   /** A record on the models topic cannot be used. */
   unreadable(reason: RefusalReason): void;
   /** Retraining itself failed. */
@@ -89,7 +91,12 @@ export interface WorkerFacts {
   readonly bufferedBatches: number;
   readonly models: number;
   /** Trainings in the worker's threads, and those that have not started. */
-  readonly training: { readonly inFlight: number; readonly waiting: number };
+  readonly training: {
+    readonly inFlight: number;
+    readonly waiting: number;
+    /** CPU seconds that trainings may take now; null for no limit. */
+    readonly budgetSeconds: number | null;
+  };
   /** Series by phase. */
   readonly phases: Readonly<Record<string, number>>;
   /** Of the series with at least a horizon of scores; produced one by one. */

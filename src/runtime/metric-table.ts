@@ -211,6 +211,16 @@ export const metricTable = {
     {},
     longSeconds,
   ),
+  trainingCpu: counter(
+    "training_cpu_seconds_total",
+    "Processor time of trainings that this process asked for, here or in a trainer.",
+    {},
+  ),
+  trainingBudget: gauge(
+    "training_budget_seconds",
+    "Processor time that trainings may take now (retrain.cpuSecondsPerHour). Below 0, trainings wait.",
+    {},
+  ),
   modelMessagesRefused: counter(
     "model_messages_refused_total",
     "Records on the models topic that cannot be used, by reason. The serving models are not affected.",

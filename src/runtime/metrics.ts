@@ -159,6 +159,7 @@ function modelMetrics(built: Built): Pick<Metrics, "models" | "retrain"> {
         built.trainings.inc({ outcome });
         built.trainingDuration.observe(seconds);
       },
+      spent: (cpuSeconds) => built.trainingCpu.inc(cpuSeconds),
       unreadable: (reason) => built.modelMessagesRefused.inc({ reason }),
       failed: () => built.retrainingFailures.inc(),
       forgot: (reason) => built.seriesForgotten.inc({ reason }),
@@ -184,6 +185,7 @@ function setFacts(built: Built, facts: ServiceFacts): void {
   built.models.set(facts.models);
   built.inFlight.set(facts.training.inFlight);
   built.waiting.set(facts.training.waiting);
+  built.trainingBudget.set(facts.training.budgetSeconds ?? Number.POSITIVE_INFINITY);
   for (const [phase, count] of Object.entries(facts.phases)) built.phases.set({ phase }, count);
   built.lag.set(facts.lag);
   built.buffered.set(facts.bufferedBatches);

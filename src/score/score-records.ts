@@ -100,6 +100,7 @@ export function writeState(seriesId: string, period: ScoringPeriod | null, life:
     driftSince: life.driftSinceMs,
     requestId: life.requestId,
     probation: probation && { predecessorMase: probation.predecessorMase, since: probation.sinceMs },
+    competedAt: life.competedMs,
     verdict: life.verdict,
   });
   return writer.end();
@@ -209,6 +210,7 @@ function lifeOf(record: LiveStateRecord): Life {
     driftSinceMs: record.driftSince,
     requestId: record.requestId,
     probation: probation && { predecessorMase: probation.predecessorMase, sinceMs: probation.since },
+    competedMs: record.competedAt,
     verdict: record.verdict,
   };
 }

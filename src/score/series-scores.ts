@@ -13,7 +13,7 @@ import type {
   Window,
 } from "../domain.ts";
 import { boundQuantiles } from "../models/bounds.ts";
-import { type Life, newLife } from "../models/life.ts";
+import { type Life, lineOf, newLife } from "../models/life.ts";
 import { errorCapOf, meanOf, naiveErrorOf } from "../models/scores.ts";
 import type { SeriesQuality } from "../runtime/metric-groups.ts";
 import { liveKey, pendingKey, type ScoreRecord, writePending, writeState } from "./score-records.ts";
@@ -64,7 +64,7 @@ export class SeriesScores {
     return this.#period;
   }
 
-  /** The version whose forecasts are scored; null before the first forecast. */
+  /** The line of versions (`lineOf`) whose forecasts are scored; null before the first forecast. */
   get version(): string | null {
     return this.#period?.frame.version ?? null;
   }
@@ -117,12 +117,12 @@ export class SeriesScores {
   /** Calibrates a forecast within the bounds of its series, adds its scores, and stores it until it can be scored. */
   publish(raw: RawForecast, serving: ServingFacts | null): Forecast {
     const { window, quantiles, modelVersion } = raw;
-    const version = currentVersion(raw, serving);
+    const version = lineOf(currentVersion(raw, serving));
     let period = this.#period;
     if (period === null || period.frame.version !== version || period.frame.channels !== window.channels)
       period = this.#begin(version, window, serving);
     this.#changed.add(this);
-    if (modelVersion !== version) {
+    if (lineOf(modelVersion) !== version) {
       // The cold tier stood in for the model, which says nothing about the model's version.
       this.#addPending(period, window, quantiles, modelVersion);
       return { raw, quantiles, calibration: null, scores: null };
@@ -192,7 +192,7 @@ export class SeriesScores {
 
   #begin(version: string, window: Window, given: ServingFacts | null): ScoringPeriod {
     const { settings, channels, values } = window;
-    const serving = given?.version === version ? given : null;
+    const serving = given !== null && lineOf(given.version) === version ? given : null;
     const validationMase = serving?.validationMase ?? null;
     for (const row of this.#period?.pending.filledRows() ?? none) this.deleteRow(row);
     this.#period = new ScoringPeriod(

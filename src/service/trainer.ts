@@ -166,7 +166,7 @@ export class Trainer extends ServiceProcess {
       state: this.service.state,
       partitions: membership?.partitions.length ?? 0,
       lag,
-      training: { inFlight, waiting: lag },
+      training: { inFlight, waiting: lag, budgetSeconds: null },
       // What a trainer has none of.
       series: 0,
       bufferedBatches: 0,

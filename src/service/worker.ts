@@ -265,7 +265,7 @@ export class Worker extends ServiceProcess {
       lag: membership?.lag ?? 0,
       bufferedBatches: lanes.reduce((sum, lane) => sum + lane.bufferedBatches, 0),
       models: lanes.reduce((sum, lane) => sum + lane.models.size, 0),
-      training: this.retrainer?.status ?? { inFlight: 0, waiting: 0 },
+      training: this.retrainer?.status ?? { inFlight: 0, waiting: 0, budgetSeconds: null },
       phases: countPhases(lanes),
       quality: qualityOf(lanes),
       engine: engine === undefined ? null : { ...engine.description, ...engine.status() },

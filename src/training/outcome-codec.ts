@@ -39,17 +39,19 @@ export function encodeOutcome(
     challengers: kept,
     endedAt: endedAtMs,
     reason: kept.length > 0 ? null : reason,
+    cpuSeconds: result.cpuSeconds ?? null,
   });
 }
 
 /** Throws STATE_CORRUPT when the bytes are not an outcome. */
 export function decodeOutcome(value: Buffer, families: Families): ReceivedOutcome {
-  const { requestId, modelKey, challengers, reason, endedAt } = outcomes.decode(value);
+  const { requestId, modelKey, challengers, reason, endedAt, cpuSeconds } = outcomes.decode(value);
   const { kept, unfit } = sift(challengers, (bytes) => readChallenger(bytes, modelKey, families));
+  const cost = cpuSeconds === null ? {} : { cpuSeconds };
   const result: FinishedTraining =
     kept.length > 0
-      ? { outcome: "trained", challengers: kept }
-      : { outcome: "failed", reason: reason ?? unfitReason(unfit) };
+      ? { outcome: "trained", challengers: kept, ...cost }
+      : { outcome: "failed", reason: reason ?? unfitReason(unfit), ...cost };
   return { requestId, modelKey, result, endedAtMs: endedAt, unfit };
 }
 

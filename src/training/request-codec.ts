@@ -23,6 +23,8 @@ const symbolByReason: Readonly<Record<TrainingReason, TrainingReasonSymbol>> = {
   drift: "DRIFT",
   age: "AGE",
   manual: "MANUAL",
+  refresh: "REFRESH",
+  upgrade: "UPGRADE",
 };
 const reasons = Object.keys(symbolByReason) as readonly TrainingReason[];
 
@@ -191,9 +193,7 @@ function floatsOf(bytes: Buffer): Float64Array {
 const usualFamily = "forecastnet";
 const forms: readonly TrainingPlan["form"][] = ["auto", "FN", "cFN", "FN2", "cFN2"];
 
-type Field = keyof TrainingPlan;
-
-const problemsByField: Readonly<Record<Field, (value: unknown) => string[]>> = {
+const problemsByField: Readonly<Record<keyof TrainingPlan, (value: unknown) => string[]>> = {
   family: (value) =>
     typeof value === "string" && value !== ""
       ? []
@@ -208,9 +208,13 @@ const problemsByField: Readonly<Record<Field, (value: unknown) => string[]>> = {
     value === null || Number.isFinite(value)
       ? []
       : [`recentFromMs: ${shown(value)}; give a time in milliseconds or null`],
+  refreshes: (value) =>
+    typeof value === "string" && value !== ""
+      ? []
+      : [`refreshes: ${shown(value)}; give a version, or leave it out`],
 };
 
-const fields = Object.keys(problemsByField) as readonly Field[];
+const fields = Object.keys(problemsByField) as readonly (keyof TrainingPlan)[];
 
 /** Trainers of the previous release know one family, and refuse a field that they do not know. */
 function encodePlan(plan: TrainingPlan): string {
@@ -227,7 +231,11 @@ function decodePlan(text: string): TrainingPlan | readonly string[] {
   const problems = [
     ...unknown.map((name) => `${shown(name)} is not a field of a spec; give ${fields.join(", ")}`),
     ...fields.flatMap((field) =>
-      Object.hasOwn(value, field) ? problemsByField[field](value[field]) : [`${field} is missing`],
+      Object.hasOwn(value, field)
+        ? problemsByField[field](value[field])
+        : field === "refreshes"
+          ? []
+          : [`${field} is missing`],
     ),
   ];
   return problems.length > 0 ? problems : (value as unknown as TrainingPlan);

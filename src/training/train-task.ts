@@ -1,12 +1,13 @@
-// Trains one task: from histories to challengers. Each family of the plan trains one model on all the history that training may
-// see. If the series is known to have changed, it trains a second one on the part after the change. A task that cannot be trained fails with
-// what there was and what is needed.
+// Trains one task: from histories to challengers. The family of the plan trains one model on all the history that training may
+// see. If the series is known to have changed, it trains a second one on the part after the change. A task that cannot be trained
+// fails with what there was and what is needed.
 //
 // The same task gives the same models under the same versions, on any machine and however often it is repeated.
 
 import { createHash } from "node:crypto";
 import type { History } from "../domain.ts";
-import { type Families, familiesTrainedFor } from "../models/families.ts";
+import { simplestOf } from "../models/ensemble/family.ts";
+import { anyFamily, type Families } from "../models/families.ts";
 import {
   type Model,
   type ModelFamily,
@@ -17,6 +18,8 @@ import {
 } from "../models/family.ts";
 import { firstPart, measureSeries } from "../models/folds.ts";
 import { slotTimesOf } from "../models/interval.ts";
+import { refreshedVersion } from "../models/life.ts";
+import { cpuSeconds } from "../runtime/clock.ts";
 import { ForecastnetError } from "../runtime/errors.ts";
 import type { TrainingResult, TrainingTask } from "./training-task.ts";
 
@@ -37,19 +40,19 @@ export async function trainTask(
     const reason = `the histories have ${found} channels; the series of a cohort must have the same number`;
     return { outcome: "failed", reason };
   }
+  const startedAt = cpuSeconds();
   const challengers: TrainedModel[] = [];
-  const reasons: string[] = [];
-  for (const family of familiesTrainedFor(task.plan.family)) {
-    for (const basis of ["whole", "recent"] as const) {
-      const plan = { ...task.plan, family };
-      const result = await trainPart(families, { ...task, plan }, basis, signal);
-      if (result.outcome === "cancelled") return result;
-      if (result.outcome === "trained") challengers.push(result.challenger);
-      else if (basis === "whole") reasons.push(result.reason);
-    }
+  let reason = "";
+  for (const basis of ["whole", "recent"] as const) {
+    if (basis === "recent" && task.plan.refreshes !== undefined) continue; // It would be another model.
+    const result = await trainPart(families, task, basis, signal);
+    if (result.outcome === "cancelled") return result;
+    if (result.outcome === "trained") challengers.push(result.challenger);
+    else if (basis === "whole") reason = result.reason;
   }
-  if (challengers.length > 0) return { outcome: "trained", challengers };
-  return { outcome: "failed", reason: [...new Set(reasons)].join("; ") };
+  const cost = { cpuSeconds: cpuSeconds() - startedAt };
+  if (challengers.length > 0) return { outcome: "trained", challengers, ...cost };
+  return { outcome: "failed", reason, ...cost };
 }
 
 async function trainPart(
@@ -63,7 +66,7 @@ async function trainPart(
   const part = partOf(task, sinceMs);
   if (part === null) return failed(nothingToLearn(task));
   try {
-    return await trainOn(families.named(task.plan.family, "the plan"), task, { basis, part }, signal);
+    return await trainOn(families, task, { basis, part }, signal);
   } catch (error) {
     if (!(error instanceof ForecastnetError) || error.code === "ENGINE_FAILED") throw error;
     return failed(error.message);
@@ -71,13 +74,15 @@ async function trainPart(
 }
 
 async function trainOn(
-  family: ModelFamily,
+  families: Families,
   { id, modelKey, plan, histories: [{ channels }] }: TrainingTask,
   { basis, part }: { readonly basis: TrainedModel["basis"]; readonly part: TaskPart },
   signal: AbortSignal,
 ): Promise<PartResult> {
   const request = { key: modelKey, plan, channels, series: part.series, seed: seedOf(id) };
-  const result = await family.train(request, signal);
+  // Releases before ensembles asked for several families at once by this name.
+  const asked = plan.family === anyFamily ? "ensemble" : plan.family;
+  const result = await families.named(asked, "the plan").train(request, signal);
   if (result.outcome === "cancelled") return result;
   if (result.outcome === "failed") {
     return failed(
@@ -85,9 +90,12 @@ async function trainOn(
     );
   }
   const { folds } = result;
-  const version = versionOf(family, result.model, `${id}/${basis}`, part.toMs);
+  const model = simplestOf(result.model);
+  const family = families.of(model);
+  const named = versionOf(family, model, `${id}/${basis}`, part.toMs);
+  const version = plan.refreshes === undefined ? named : refreshedVersion(plan.refreshes, named);
   // Read back from its bytes: the gate judges the numbers that are stored, and they are in memory that threads share.
-  const { bytes, storage } = encodeSmall(family, { ...result.model, version });
+  const { bytes, storage } = encodeSmall(family, { ...model, version });
   const challenger: TrainedModel = {
     model: family.decode(bytes, `model ${modelKey}@${version}`),
     storage,

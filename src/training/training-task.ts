@@ -4,7 +4,11 @@
 import type { History } from "../domain.ts";
 import type { FamilyPlan, TrainedModel } from "../models/family.ts";
 
-export type TrainingReason = "new" | "drift" | "age" | "manual";
+/**
+ * "new" the first model; "drift" the model is stale; "age" it is old; "manual" somebody asked; "refresh" a linear model is fitted
+ * to newer data; "upgrade" all families compete with a linear model.
+ */
+export type TrainingReason = "new" | "drift" | "age" | "manual" | "refresh" | "upgrade";
 
 /** How to train. */
 export interface TrainingPlan extends FamilyPlan {
@@ -12,6 +16,8 @@ export interface TrainingPlan extends FamilyPlan {
   readonly holdBack: number;
   /** Time of a change of the series; null for none. A second challenger is trained on the part after it. */
   readonly recentFromMs: number | null;
+  /** The version that is fitted to newer data, whose live scores and calibration go on. Missing for another model. */
+  readonly refreshes?: string;
 }
 
 export interface TrainingTask {
@@ -25,11 +31,16 @@ export interface TrainingTask {
   readonly requestedAtMs: number;
 }
 
+interface TrainingCost {
+  /** Processor time of the training; missing when nobody measured it. */
+  readonly cpuSeconds?: number;
+}
+
 export type TrainingResult =
   /** At least one challenger; the gate takes the best one, or none. */
-  | { readonly outcome: "trained"; readonly challengers: readonly TrainedModel[] }
+  | ({ readonly outcome: "trained"; readonly challengers: readonly TrainedModel[] } & TrainingCost)
   /** The same task fails again. */
-  | { readonly outcome: "failed"; readonly reason: string }
+  | ({ readonly outcome: "failed"; readonly reason: string } & TrainingCost)
   | { readonly outcome: "cancelled" };
 
 /** Trains tasks. One result per task, in their order. Tasks given together may be trained stacked. */

@@ -116,7 +116,7 @@ async function scribbleOutcomes(story: Story, worker: WorkerProcess): Promise<vo
   const weights = Buffer.from(model.weights);
   weights[weights.length >> 1] ^= 0xff;
   const damaged: ModelRecord = { ...model, weights };
-  const outcome = { requestId: "nobody's", modelKey: seriesId, reason: null, endedAt: 0 };
+  const outcome = { requestId: "nobody's", modelKey: seriesId, reason: null, endedAt: 0, cpuSeconds: null };
   const values = [
     Buffer.from("a model"),
     outcomeCodec.encode({ ...outcome, challengers: [modelCodec.encode(damaged)] }),

@@ -186,6 +186,8 @@ export interface LiveStateRecord {
   readonly requestId: null | string;
   /** Null when the model is not on probation. */
   readonly probation: null | ProbationRecord;
+  /** Event time when all families of models last competed for the series; null when they have not, or when the series has changed since. */
+  readonly competedAt: null | number;
   /** The newest decision about the series' model, in words. */
   readonly verdict: null | string;
 }
@@ -381,6 +383,8 @@ export interface TrainingOutcomeRecord {
   readonly reason: null | string;
   /** When the training ended. */
   readonly endedAt: number;
+  /** Processor time of the training; null when nobody measured it. */
+  readonly cpuSeconds: null | number;
 }
 
 /** The kept past of one series on its grid. */
@@ -399,8 +403,8 @@ export interface HistoryRecord {
   readonly filled: null | Buffer;
 }
 
-/** Why a training is asked for: NEW the first model of its key, DRIFT live scores went bad, AGE the model is old, MANUAL somebody asked. A reader that meets a reason it does not know reads MANUAL. */
-export type TrainingReasonSymbol = "NEW" | "DRIFT" | "AGE" | "MANUAL";
+/** Why a training is asked for: NEW the first model of its key, DRIFT live scores went bad, AGE the model is old, REFRESH a linear model is fitted to newer data, UPGRADE all families compete with a linear model, MANUAL somebody asked. A reader that meets a reason it does not know reads MANUAL. */
+export type TrainingReasonSymbol = "NEW" | "DRIFT" | "AGE" | "MANUAL" | "REFRESH" | "UPGRADE";
 
 /** Work for a trainer. It carries the history, so that a trainer needs no state. */
 export interface TrainingRequestRecord {
@@ -408,7 +412,7 @@ export interface TrainingRequestRecord {
   readonly id: string;
   /** The model to train: a series id, or the name of a cohort. */
   readonly modelKey: string;
-  /** How to train, as JSON: family (ForecastNet when it is missing), horizon, season, form, effort, members, holdBack and recentFromMs, as TrainingPlan in src/training/training-task.ts describes them. */
+  /** How to train, as JSON: family (ForecastNet when it is missing), horizon, season, form, effort, members, holdBack, recentFromMs and refreshes, as TrainingPlan in src/training/training-task.ts describes them. */
   readonly spec: string;
   /** What to train on: one series, or all members of a cohort. */
   readonly histories: readonly HistoryRecord[];
@@ -1016,6 +1020,177 @@ export const schemaVersions: Readonly<Record<RecordName, readonly AvroSchema[]>>
           ],
           "default": null,
           "doc": "Null when the model is not on probation."
+        },
+        {
+          "name": "verdict",
+          "type": [
+            "null",
+            "string"
+          ],
+          "default": null,
+          "doc": "The newest decision about the series' model, in words."
+        }
+      ]
+    },
+    {
+      "type": "record",
+      "name": "LiveState",
+      "namespace": "forecastnet",
+      "doc": "How the forecasts of a series have done, what its calibration has learnt, and where it stands between two models. On the state topic its key is the series id and the word live.",
+      "fields": [
+        {
+          "name": "seriesId",
+          "type": "string",
+          "doc": "The series."
+        },
+        {
+          "name": "modelVersion",
+          "type": "string",
+          "doc": "Whose forecasts the scores and the calibration are about."
+        },
+        {
+          "name": "naiveErrors",
+          "type": {
+            "type": "array",
+            "items": "double"
+          },
+          "doc": "One per channel: what errors are divided by. Fixed as long as the version serves; never zero."
+        },
+        {
+          "name": "levels",
+          "type": {
+            "type": "array",
+            "items": "double"
+          },
+          "doc": "Levels of the quantiles scored and calibrated, ascending."
+        },
+        {
+          "name": "horizon",
+          "type": "int",
+          "doc": "Steps ahead."
+        },
+        {
+          "name": "newestSlot",
+          "type": "long",
+          "doc": "Grid index of the newest slot scored; sums are as of there."
+        },
+        {
+          "name": "scoredSlots",
+          "type": "long",
+          "doc": "Slots scored since the version began to serve."
+        },
+        {
+          "name": "sums",
+          "type": "bytes",
+          "doc": "Fading sums of scores: Float64, little-endian, in the order of src/score/rolling-scores.ts; then the base of pending quantiles per channel, then the error cap of one slot."
+        },
+        {
+          "name": "learntSteps",
+          "type": "long",
+          "doc": "Steps that the calibration has learnt from."
+        },
+        {
+          "name": "calibration",
+          "type": "bytes",
+          "doc": "What the calibration has learnt: Float32, little-endian."
+        },
+        {
+          "name": "phase",
+          "type": {
+            "type": "enum",
+            "name": "Phase",
+            "doc": "Where the series stands: COLD no model of its own, TRAINING one is asked for, CHAMPION its model serves, DRIFTING its model serves and is stale.",
+            "symbols": [
+              "COLD",
+              "TRAINING",
+              "CHAMPION",
+              "DRIFTING"
+            ],
+            "default": "COLD"
+          },
+          "doc": "Where the series stands between two models."
+        },
+        {
+          "name": "phaseSince",
+          "type": {
+            "type": "long",
+            "logicalType": "timestamp-millis"
+          },
+          "doc": "Since when."
+        },
+        {
+          "name": "restsUntil",
+          "type": {
+            "type": "long",
+            "logicalType": "timestamp-millis"
+          },
+          "default": 0,
+          "doc": "No training before the series has come to this time; for a cohort, before this time of day."
+        },
+        {
+          "name": "driftSince",
+          "type": [
+            "null",
+            {
+              "type": "long",
+              "logicalType": "timestamp-millis"
+            }
+          ],
+          "default": null,
+          "doc": "Event time since when the series is no longer the one its model learnt; null while nothing says so."
+        },
+        {
+          "name": "requestId",
+          "type": [
+            "null",
+            "string"
+          ],
+          "default": null,
+          "doc": "The training under way; null when there is none."
+        },
+        {
+          "name": "probation",
+          "type": [
+            "null",
+            {
+              "type": "record",
+              "name": "Probation",
+              "doc": "A promoted model that has yet to prove itself.",
+              "fields": [
+                {
+                  "name": "predecessorMase",
+                  "type": [
+                    "null",
+                    "double"
+                  ],
+                  "default": null,
+                  "doc": "Live MASE of what served before; null when it had none."
+                },
+                {
+                  "name": "since",
+                  "type": {
+                    "type": "long",
+                    "logicalType": "timestamp-millis"
+                  },
+                  "doc": "Event time of the promotion."
+                }
+              ]
+            }
+          ],
+          "default": null,
+          "doc": "Null when the model is not on probation."
+        },
+        {
+          "name": "competedAt",
+          "type": [
+            "null",
+            {
+              "type": "long",
+              "logicalType": "timestamp-millis"
+            }
+          ],
+          "default": null,
+          "doc": "Event time when all families of models last competed for the series; null when they have not, or when the series has changed since."
         },
         {
           "name": "verdict",
@@ -2304,6 +2479,59 @@ export const schemaVersions: Readonly<Record<RecordName, readonly AvroSchema[]>>
         }
       ]
     },
+    {
+      "type": "record",
+      "name": "TrainingOutcome",
+      "namespace": "forecastnet",
+      "doc": "What came of a training request. It lies on the models topic, beside the model, until the worker that owns the series has judged it.",
+      "fields": [
+        {
+          "name": "requestId",
+          "type": "string",
+          "doc": "The request."
+        },
+        {
+          "name": "modelKey",
+          "type": "string",
+          "doc": "The model asked for: a series id, or the name of a cohort."
+        },
+        {
+          "name": "challengers",
+          "type": {
+            "type": "array",
+            "items": "bytes"
+          },
+          "default": [],
+          "doc": "ModelRecords, encoded as on the models topic, of which the gate takes the best or none. Empty when the training gave no model."
+        },
+        {
+          "name": "reason",
+          "type": [
+            "null",
+            "string"
+          ],
+          "default": null,
+          "doc": "Why the training gave no model, in words; null when it gave one."
+        },
+        {
+          "name": "endedAt",
+          "type": {
+            "type": "long",
+            "logicalType": "timestamp-millis"
+          },
+          "doc": "When the training ended."
+        },
+        {
+          "name": "cpuSeconds",
+          "type": [
+            "null",
+            "double"
+          ],
+          "default": null,
+          "doc": "Processor time of the training; null when nobody measured it."
+        }
+      ]
+    },
   ],
   TrainingRequest: [
     {
@@ -2484,6 +2712,112 @@ export const schemaVersions: Readonly<Record<RecordName, readonly AvroSchema[]>>
               "DRIFT",
               "AGE",
               "MANUAL"
+            ],
+            "default": "MANUAL"
+          },
+          "doc": "Why the training is asked for."
+        },
+        {
+          "name": "requestedAt",
+          "type": {
+            "type": "long",
+            "logicalType": "timestamp-millis"
+          },
+          "doc": "When it was first asked for."
+        },
+        {
+          "name": "attempt",
+          "type": "int",
+          "default": 1,
+          "doc": "Always 1, and not read. It stays because a trainer reads only the schemas that its release knows: without it, trainers of the previous release could not read requests of this one."
+        }
+      ]
+    },
+    {
+      "type": "record",
+      "name": "TrainingRequest",
+      "namespace": "forecastnet",
+      "doc": "Work for a trainer. It carries the history, so that a trainer needs no state.",
+      "fields": [
+        {
+          "name": "id",
+          "type": "string",
+          "doc": "Names the request; the same request asked twice has the same id."
+        },
+        {
+          "name": "modelKey",
+          "type": "string",
+          "doc": "The model to train: a series id, or the name of a cohort."
+        },
+        {
+          "name": "spec",
+          "type": "string",
+          "doc": "How to train, as JSON: family (ForecastNet when it is missing), horizon, season, form, effort, members, holdBack, recentFromMs and refreshes, as TrainingPlan in src/training/training-task.ts describes them."
+        },
+        {
+          "name": "histories",
+          "type": {
+            "type": "array",
+            "items": {
+              "type": "record",
+              "name": "History",
+              "doc": "The kept past of one series on its grid.",
+              "fields": [
+                {
+                  "name": "seriesId",
+                  "type": "string",
+                  "doc": "The series."
+                },
+                {
+                  "name": "interval",
+                  "type": "string",
+                  "doc": "The step of its grid, an ISO 8601 duration."
+                },
+                {
+                  "name": "firstTime",
+                  "type": {
+                    "type": "long",
+                    "logicalType": "timestamp-millis"
+                  },
+                  "doc": "Time of the first slot."
+                },
+                {
+                  "name": "channels",
+                  "type": "int",
+                  "doc": "Numbers per slot."
+                },
+                {
+                  "name": "values",
+                  "type": "bytes",
+                  "doc": "Float64, little-endian, slot after slot, channels side by side. Short gaps are filled; NaN means a gap too long to fill."
+                },
+                {
+                  "name": "filled",
+                  "type": [
+                    "null",
+                    "bytes"
+                  ],
+                  "default": null,
+                  "doc": "One byte per slot: 1 where the value was filled rather than observed. Null when nothing was filled."
+                }
+              ]
+            }
+          },
+          "doc": "What to train on: one series, or all members of a cohort."
+        },
+        {
+          "name": "reason",
+          "type": {
+            "type": "enum",
+            "name": "TrainingReason",
+            "doc": "Why a training is asked for: NEW the first model of its key, DRIFT live scores went bad, AGE the model is old, REFRESH a linear model is fitted to newer data, UPGRADE all families compete with a linear model, MANUAL somebody asked. A reader that meets a reason it does not know reads MANUAL.",
+            "symbols": [
+              "NEW",
+              "DRIFT",
+              "AGE",
+              "MANUAL",
+              "REFRESH",
+              "UPGRADE"
             ],
             "default": "MANUAL"
           },

@@ -127,6 +127,11 @@ export function writeLiveState(writer: AvroWriter, record: Writable<LiveStateRec
     writer.writeLong(1);
     writeProbation(writer, record.probation);
   }
+  if (record.competedAt === null) writer.writeLong(0);
+  else {
+    writer.writeLong(1);
+    writer.writeLong(record.competedAt);
+  }
   if (record.verdict === null) writer.writeLong(0);
   else {
     writer.writeLong(1);

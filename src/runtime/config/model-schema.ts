@@ -25,8 +25,18 @@ export const modelSchema = {
     ),
     perCycle: setting(
       "Most trainings that a worker starts per scheduled evaluation.",
-      integer(1, 100_000),
-      32,
+      integer(1, 1_000_000),
+      5_000,
+    ),
+    cpuSecondsPerHour: setting(
+      "Processor time that the trainings of a worker may take per hour, in seconds; 0 for no limit. Trainings by hand, of stale models and first models come first, then refreshed linear models, then nets where they promise most.",
+      integer(0, 10_000_000),
+      3_600,
+    ),
+    leastGain: setting(
+      "With the family auto, nets are trained for a series only if they are expected to lower the error of its linear model by this share. The expectation is what nets have gained on similar series.",
+      number(0, 1),
+      0.01,
     ),
     inFlight: setting("Most concurrent trainings per worker.", integer(1, 10_000), 4),
     threads: setting(
@@ -41,7 +51,7 @@ export const modelSchema = {
     ),
     members: setting("Most nets in a model.", integer(1, 16), 4),
     minHistory: setting(
-      "Steps that a series needs before its first training; 0 uses 12 seasons or 12 horizons, whichever is longer, or 6 of them where the family is auto or linear, but at most the stored history.",
+      "Steps that a series needs before a training; 0 uses 4 seasons or 4 horizons for linear models and 12 for others, whichever of the two is longer, but at most the stored history.",
       integer(0, 10_000_000),
       0,
     ),

@@ -239,9 +239,9 @@ export const schema = {
       "",
     ),
     family: setting(
-      "Model family that series are trained with: linear, forecastnet, seasonal-naive or persistence; auto trains linear and forecastnet, and the gate takes the better model.",
+      "Model family that series are trained with: linear, forecastnet, ensemble (the average of both), seasonal-naive or persistence; auto trains a linear model first, and then an ensemble where it promises more.",
       seriesFormats.family,
-      "forecastnet",
+      "auto",
     ),
     form: setting(
       "Architecture of the nets that are trained: auto tries several extensions; the other values are the forms of the paper, unchanged.",

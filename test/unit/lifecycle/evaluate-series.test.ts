@@ -1,12 +1,13 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { byRank, type TrainingNeed, trainingNeedOf } from "../../../src/lifecycle/evaluate-series.ts";
+import type { Life } from "../../../src/models/life.ts";
 import type { TrainingReason } from "../../../src/training/training-task.ts";
 import { dawnMs, hourMs, LifecycleFixture, type LifecycleOptions, recordOf } from "./lifecycle-fixture.ts";
 
 /** Reason and urgency; null without a need. */
 const asked = (fixture: LifecycleFixture, seriesId = "a") => {
-  const need = trainingNeedOf(fixture.lifecycle, seriesId);
+  const need = trainingNeedOf(fixture.lifecycle, seriesId, () => 0.05);
   return need && [need.reason, Number(need.urgency.toFixed(3))];
 };
 
@@ -14,10 +15,12 @@ describe("needs", () => {
   test("come by their reason first, and among those of one reason the worst first", () => {
     const { lifecycle } = new LifecycleFixture();
     const need = (modelKey: string, reason: TrainingReason, urgency: number): TrainingNeed => ({
-      ...{ lifecycle, modelKey, reason, urgency },
+      ...{ lifecycle, modelKey, reason, family: "linear", urgency },
     });
     const needs = [
       need("old", "age", 1e12),
+      need("linear", "upgrade", 0.05),
+      need("fresh", "refresh", 24),
       need("new", "new", 5),
       need("newer", "new", 9),
       need("stale", "drift", 2),
@@ -26,7 +29,7 @@ describe("needs", () => {
     ];
     assert.deepEqual(
       needs.sort(byRank).map(({ modelKey }) => modelKey),
-      ["wanted", "staler", "stale", "newer", "new", "old"],
+      ["wanted", "staler", "stale", "newer", "new", "fresh", "linear", "old"],
     );
   });
 });
@@ -125,21 +128,6 @@ describe("a champion", () => {
     assert.deepEqual(asked(championOf(30 + 25, { restsUntilMs })), ["age", 25 * hourMs]);
   });
 
-  test("from before all families could be trained is challenged once they can be, and only then", () => {
-    const earlyOf = (newestHour: number, steps: number, life = {}) => {
-      const fixture = new LifecycleFixture({ rules: { fullHistory: 60 } });
-      fixture.serve("a", "v1", { trainedTo: dawnMs });
-      fixture.place("a", newestHour, steps);
-      fixture.live("a", { phase: "champion", ...life });
-      return asked(fixture);
-    };
-    assert.equal(earlyOf(20, 59), null);
-    assert.deepEqual(earlyOf(20, 60), ["age", 20 * hourMs]);
-    // Trained on 55 steps, with nine more held back for the gate.
-    assert.equal(earlyOf(5, 60), null);
-    assert.equal(earlyOf(20, 60, { restsUntilMs: dawnMs + 18 * hourMs }), null, "challenged already");
-  });
-
   test("on probation has to prove itself first", () => {
     const probation = { predecessorMase: 1, sinceMs: 0 };
     assert.equal(asked(championOf(1000, { probation })), null);
@@ -151,5 +139,71 @@ describe("a champion", () => {
     fixture.place("a", 1e6, 50);
     fixture.live("a", { phase: "champion" });
     assert.equal(asked(fixture), null);
+  });
+});
+
+/** A model that says it is of this family. */
+function serveFamily(fixture: LifecycleFixture, family: string): void {
+  fixture.serve("a", "v1", { trainedTo: dawnMs });
+  const serving = fixture.models.get("a");
+  assert.ok(serving !== undefined);
+  fixture.models.get = () => ({ ...serving, facts: { ...serving.facts, family } });
+}
+
+describe("a series of the family auto", () => {
+  const rules = { firstFamily: "linear", bestFamily: "ensemble", bestHistory: 60, maxAgeMs: 48 * hourMs };
+  const family = (fixture: LifecycleFixture) =>
+    trainingNeedOf(fixture.lifecycle, "a", () => 0.05)?.family ?? null;
+  const seriesOf = (facts: { steps: number; newestHour?: number; life?: Partial<Life>; model?: string }) => {
+    const { steps, newestHour = 4, life = {}, model } = facts;
+    const fixture = new LifecycleFixture({ rules });
+    if (model !== undefined) serveFamily(fixture, model);
+    fixture.place("a", newestHour, steps);
+    fixture.live("a", { phase: model === undefined ? "cold" : "champion", ...life });
+    return fixture;
+  };
+
+  test("gets a linear model first, however long its history is", () => {
+    const fixture = seriesOf({ steps: 1000 });
+    assert.deepEqual([asked(fixture)?.[0], family(fixture)], ["new", "linear"]);
+  });
+
+  test("whose linear model was refused gets an ensemble once there is history enough, and only once", () => {
+    const life = { restsUntilMs: dawnMs };
+    assert.deepEqual(asked(seriesOf({ steps: 59, life }))?.[0], "new");
+    const fixture = seriesOf({ steps: 60, life });
+    assert.deepEqual([asked(fixture), family(fixture)], [["upgrade", 0.05], "ensemble"]);
+    assert.equal(asked(seriesOf({ steps: 60, life: { ...life, competedMs: dawnMs } }))?.[0], "new");
+  });
+
+  test("with a linear model is upgraded once there is history enough, and again when that was long ago", () => {
+    assert.equal(asked(seriesOf({ steps: 59, model: "linear" })), null);
+    assert.deepEqual(asked(seriesOf({ steps: 60, model: "linear" })), ["upgrade", 0.05]);
+    const life = { competedMs: dawnMs };
+    assert.equal(asked(seriesOf({ steps: 60, model: "linear", life })), null);
+    assert.deepEqual(asked(seriesOf({ steps: 60, model: "linear", life, newestHour: 49 })), [
+      "upgrade",
+      0.05,
+    ]);
+  });
+
+  test("has its linear model refreshed a season after the held-back steps, and not on probation", () => {
+    const life = { competedMs: dawnMs };
+    assert.equal(asked(seriesOf({ steps: 60, model: "linear", life, newestHour: 12 })), null);
+    const fixture = seriesOf({ steps: 60, model: "linear", life, newestHour: 13 });
+    assert.deepEqual([asked(fixture), family(fixture)], [["refresh", 4], "linear"]);
+    const probation = { predecessorMase: 1, sinceMs: 0 };
+    const onProbation = { ...life, probation };
+    assert.equal(asked(seriesOf({ steps: 60, model: "linear", life: onProbation, newestHour: 13 })), null);
+  });
+
+  test("whose ensemble is stale or old gets another ensemble", () => {
+    const old = seriesOf({ steps: 60, model: "ensemble", newestHour: 49 });
+    assert.deepEqual([asked(old)?.[0], family(old)], ["age", "ensemble"]);
+    const life = { phase: "drifting", driftSinceMs: dawnMs } as const;
+    const stale = seriesOf({ steps: 60, model: "ensemble", life, newestHour: 20 });
+    assert.deepEqual([asked(stale)?.[0], family(stale)], ["drift", "ensemble"]);
+    const staleLinear = seriesOf({ steps: 60, model: "linear", life, newestHour: 20 });
+    assert.deepEqual([asked(staleLinear)?.[0], family(staleLinear)], ["drift", "linear"]);
   });
 });

@@ -33,7 +33,8 @@ export const dawnMs = Date.UTC(2024, 0, 1);
 export const rules: RetrainRules = {
   ...{ horizon: 3, season: 4, driftRatio: 2, driftBound: 0, coverageBand: 1, release: 0.75, margin: 0.02 },
   ...{ evidenceSteps: 5, rollingSteps: 10, tailSteps: 9, probationSteps: 6, cooldownSteps: 10 },
-  ...{ minHistory: 40, fullHistory: 0, maxAgeMs: Number.POSITIVE_INFINITY },
+  ...{ firstFamily: "forecastnet", minHistory: 40, bestFamily: "forecastnet", bestHistory: 40 },
+  ...{ refreshSteps: 4, maxAgeMs: Number.POSITIVE_INFINITY },
 };
 
 /** Counts by what is counted: "decided refused", "unreadable horizon", "failed". */
@@ -42,6 +43,7 @@ export class Counts implements RetrainMetrics {
   decided = (kind: string) => this.#count(`decided ${kind}`);
   evaluated = (series: number, needs: number) => this.#count(`evaluated ${series} needs ${needs}`);
   trained = (outcome: string) => this.#count(`trained ${outcome}`);
+  spent = () => this.#count("spent");
   unreadable = (reason: string) => this.#count(`unreadable ${reason}`);
   failed = () => this.#count("failed");
   forgot = (reason: string) => this.#count(`forgot ${reason}`);

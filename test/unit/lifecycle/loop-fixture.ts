@@ -41,7 +41,7 @@ export class LoopFixture {
     this.addPartition();
     const settings: RetrainSettings = {
       ...{ where: "worker", schedule: "*/5 * * * *", jitterMs: 0, perCycle: 10, inFlight: 10 },
-      ...{ timeoutMs: 60 * minuteMs, effort: "quick", members: 1 },
+      ...{ timeoutMs: 60 * minuteMs, effort: "quick", members: 1, cpuSecondsPerHour: 0, leastGain: 0.01 },
       ...loop,
     };
     this.retrainer = new Retrainer({

@@ -108,7 +108,7 @@ describe("a training that throws", () => {
     await loop.turn();
     const [{ modelKey, kind }] = eventsIn(loop.apply());
     assert.deepEqual([modelKey, kind, loop.lifecycle.life("a").phase], ["a", "FAILED", "cold"]);
-    assert.deepEqual(loop.retrainer.status, { inFlight: 0, waiting: 0 });
+    assert.deepEqual(loop.retrainer.status, { inFlight: 0, waiting: 0, budgetSeconds: null });
   });
 });
 

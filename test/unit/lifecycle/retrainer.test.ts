@@ -75,17 +75,26 @@ describe("trainings under way", () => {
     const loop = await LoopFixture.openFor(t, { script: trainings.script, loop: { inFlight: 2 } });
     loop.addCold({ a: 4, b: 3, c: 2, d: 1 });
     await loop.turn();
-    assert.deepEqual([loop.trained, loop.retrainer.status], [["a", "b"], { inFlight: 2, waiting: 2 }]);
+    assert.deepEqual(
+      [loop.trained, loop.retrainer.status],
+      [["a", "b"], { inFlight: 2, waiting: 2, budgetSeconds: null }],
+    );
     await loop.turn();
     assert.deepEqual(
       loop.retrainer.status,
-      { inFlight: 2, waiting: 2 },
+      { inFlight: 2, waiting: 2, budgetSeconds: null },
       "those that wait are not added twice",
     );
     await trainings.end("b");
-    assert.deepEqual([loop.trained, loop.retrainer.status], [["a", "b", "c"], { inFlight: 2, waiting: 1 }]);
+    assert.deepEqual(
+      [loop.trained, loop.retrainer.status],
+      [["a", "b", "c"], { inFlight: 2, waiting: 1, budgetSeconds: null }],
+    );
     for (const key of ["a", "c", "d"]) await trainings.end(key);
-    assert.deepEqual([loop.trained.length, loop.retrainer.status], [4, { inFlight: 0, waiting: 0 }]);
+    assert.deepEqual(
+      [loop.trained.length, loop.retrainer.status],
+      [4, { inFlight: 0, waiting: 0, budgetSeconds: null }],
+    );
   });
 
   test("count from the moment their histories are gathered", async (t) => {
@@ -118,7 +127,10 @@ describe("trainings under way", () => {
     loop.lifecycle.lost.abort();
     loop.lifecycles.splice(0);
     await turns(5);
-    assert.deepEqual([loop.trained, loop.retrainer.status], [["a"], { inFlight: 0, waiting: 0 }]);
+    assert.deepEqual(
+      [loop.trained, loop.retrainer.status],
+      [["a"], { inFlight: 0, waiting: 0, budgetSeconds: null }],
+    );
     assert.equal(loop.counts.of("trained cancelled"), 1);
     assert.equal(loop.counts.of("failed"), 0);
   });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { SeriesSettings } from "../../../src/domain.ts";
-import { resolveRetrainRules } from "../../../src/lifecycle/rules.ts";
+import { heldBackSteps, resolveRetrainRules } from "../../../src/lifecycle/rules.ts";
 import { createStore } from "../../../src/runtime/config/settings.ts";
 
 const { retrain } = createStore().getProperties();
@@ -32,14 +32,22 @@ test("what is left at 0 follows from the series' horizon and season", () => {
   assert.deepEqual([rules.driftRatio, rules.driftBound, rules.horizon, rules.season], [3, 7, 24, 24]);
 });
 
-test("series that linear models may serve are trained sooner, and again when all families can be", () => {
+test("with the family auto a series has a linear model soon, and an ensemble when there is history enough", () => {
   const rulesOf = (family: string) => {
-    const { minHistory, fullHistory } = resolveRetrainRules(retrain, settings({ family }));
-    return [minHistory, fullHistory];
+    const rules = resolveRetrainRules(retrain, settings({ family }));
+    return [rules.firstFamily, rules.minHistory, rules.bestFamily, rules.bestHistory];
   };
-  assert.deepEqual(rulesOf("forecastnet"), [288, 0]);
-  assert.deepEqual(rulesOf("linear"), [144, 0]);
-  assert.deepEqual(rulesOf("auto"), [144, 288]);
+  assert.deepEqual(rulesOf("forecastnet"), ["forecastnet", 288, "forecastnet", 288]);
+  assert.deepEqual(rulesOf("linear"), ["linear", 96, "linear", 96]);
+  assert.deepEqual(rulesOf("auto"), ["linear", 96, "ensemble", 288]);
+});
+
+test("fewer steps of a young series are held back for the gate, but at least one horizon", () => {
+  const rules = resolveRetrainRules(retrain, settings());
+  assert.deepEqual(
+    [40, 96, 200, 288, 1440].map((steps) => heldBackSteps(rules, steps)),
+    [24, 24, 50, 72, 72],
+  );
 });
 
 test("a short horizon is scored over steps enough all the same", () => {

@@ -10,7 +10,7 @@ function open(gather: GatherHistories = async () => []) {
   const clock = { nowMs: () => 77 };
   const ask = (modelKey: string, reason: TrainingReason) =>
     taskFor(
-      { lifecycle: fixture.lifecycle, modelKey, reason, urgency: 0 },
+      { lifecycle: fixture.lifecycle, modelKey, reason, family: "linear", urgency: 0 },
       { settings: { effort: "quick", members: 2 }, clock, gather, signal },
     );
   return { fixture, ask };

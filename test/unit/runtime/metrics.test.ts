@@ -18,7 +18,7 @@ const facts: ServiceFacts = {
   lag: 7,
   bufferedBatches: 1,
   models: 4,
-  training: { inFlight: 1, waiting: 2 },
+  training: { inFlight: 1, waiting: 2, budgetSeconds: 60 },
   phases: { cold: 3, drifting: 1 },
   isReady: true,
   restoring: 1,

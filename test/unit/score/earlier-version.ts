@@ -45,6 +45,7 @@ export function playStored(scoreStore: ScoreStore): void {
     driftSinceMs: null,
     requestId: null,
     probation: { predecessorMase: 0.5, sinceMs: 8 },
+    competedMs: null,
     verdict: "promoted",
   };
 }

@@ -23,6 +23,7 @@ const anyLife: fc.Arbitrary<Life> = fc.record({
   driftSinceMs: fc.option(anyMs),
   requestId: fc.option(fc.string({ unit: "grapheme", maxLength: 100 })),
   probation: fc.option(fc.record({ predecessorMase: fc.option(fc.double()), sinceMs: anyMs })),
+  competedMs: fc.option(anyMs),
   verdict: fc.option(fc.string({ unit: "grapheme", maxLength: 300 })),
 });
 
@@ -61,6 +62,7 @@ function stateBy(live: SeriesScores): Buffer {
     driftSince: life.driftSinceMs,
     requestId: life.requestId,
     probation: probation && { predecessorMase: probation.predecessorMase, since: probation.sinceMs },
+    competedAt: life.competedMs,
     verdict: life.verdict,
   });
 }

@@ -108,6 +108,7 @@ describe("restore", () => {
       driftSinceMs: 7,
       requestId: "r",
       probation: { predecessorMase: 0.5, sinceMs: 8 },
+      competedMs: 9,
       verdict: "why",
     };
     write(scoreStore, valueByKey);

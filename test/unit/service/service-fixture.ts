@@ -51,7 +51,7 @@ export function startService(t: TestContext, script: Script = {}): Rig {
       facts: () => ({
         ...{ state: service.state, partitions: 3, series: 0, lag: 0, bufferedBatches: 0, models: 0 },
         ...{
-          training: { inFlight: 0, waiting: 0 },
+          training: { inFlight: 0, waiting: 0, budgetSeconds: 60 },
           phases: {},
           restoring: 0,
           waiting: 0,

@@ -67,7 +67,7 @@ test("a trainer tells of itself on its pages", async (t) => {
   const [, body] = await pageOf(trainer, "/");
   assert.deepEqual(JSON.parse(body), {
     ...{ service: "forecastnet trainer", state: "running", partitions: 2 },
-    training: { inFlight: 0, waiting: 0 },
+    training: { inFlight: 0, waiting: 0, budgetSeconds: null },
     ...{ isReady: true, reason: "ready" },
   });
 });

@@ -62,7 +62,7 @@ test("a model family that there is not is refused before the broker is asked", a
   await assert.rejects(worker.done, {
     code: "CONFIG_INVALID",
     message:
-      /series\.family: "prophet" given \(configuration\), allowed: auto, forecastnet, linear, seasonal-naive, persistence$/,
+      /series\.family: "prophet" given \(configuration\), allowed: auto, forecastnet, linear, seasonal-naive, persistence, ensemble$/,
   });
 });
 

@@ -69,7 +69,7 @@ const refusals: readonly (readonly [string, TrainingTask, RegExp])[] = [
   [
     "a family that this release does not have",
     taskOf([wave(240)], { family: "prophet" }),
-    /^the plan: family is "prophet"; this release has forecastnet, linear, seasonal-naive, persistence$/,
+    /^the plan: family is "prophet"; this release has forecastnet, linear, seasonal-naive, persistence, ensemble$/,
   ],
   [
     "a form that does not fit",

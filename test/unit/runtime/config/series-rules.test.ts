@@ -22,7 +22,7 @@ test("without overrides all series share the defaults, with every 0 resolved", (
     gapMax: 6,
     offsetMs: 0,
     cohort: "",
-    family: "forecastnet",
+    family: "auto",
     form: "auto",
     driftRatio: 2.25,
     driftBound: 0,

@@ -1,0 +1,219 @@
+// The ensemble family: models of other families, averaged. Training trains a model of every member family and weighs them by
+// their held-out forecasts (combine.ts). A family that cannot be trained takes no part. If no average beats the best member,
+// that member is the whole ensemble, and is stored as itself.
+
+import { ForecastnetError } from "../../runtime/errors.ts";
+import {
+  type Distribution,
+  type FamilyResult,
+  type FamilyTask,
+  type ForecastAnswer,
+  type ForecastOptions,
+  type ForecastTask,
+  type Model,
+  type ModelFamily,
+  type Storage,
+  unnamed,
+} from "../family.ts";
+import type { HeldOutForecasts } from "../held-out.ts";
+import { decodeEnvelope, encodeParts, parseHeaderJson, readParts, unfit } from "../model-envelope.ts";
+import { combine } from "./combine.ts";
+
+interface Member {
+  readonly model: Model;
+  /** Above 0; all shares add up to 1. */
+  readonly share: number;
+}
+
+export interface EnsembleModel extends Model {
+  /** At least one. Each has the key and version of the ensemble. */
+  readonly members: readonly Member[];
+  /** Factor on the distance of every quantile from the median. */
+  readonly width: number;
+}
+
+/** What an ensemble needs of all families. */
+export interface MemberFamilies {
+  named(name: string, where?: string): ModelFamily;
+  of(model: Model): ModelFamily;
+  forecast(tasks: readonly ForecastTask[], options: ForecastOptions): Promise<readonly ForecastAnswer[]>;
+}
+
+/** `trained` names the families whose models are averaged, the cheapest first. */
+export function createEnsemble(
+  families: () => MemberFamilies,
+  trained: readonly string[],
+): ModelFamily<EnsembleModel> {
+  return {
+    name: "ensemble",
+    shapeOf: ({ members }) => {
+      const shapes = members.map(({ model }) => families().of(model).shapeOf(model));
+      return { ...shapes[0], inputSteps: Math.max(...shapes.map(({ inputSteps }) => inputSteps)) };
+    },
+    describe: ({ members, width }) =>
+      JSON.stringify({
+        family: "ensemble",
+        width,
+        members: members.map(({ model, share }) => ({
+          share,
+          family: model.family,
+          model: JSON.parse(families().of(model).describe(model)),
+        })),
+      }),
+    forecast: (tasks, options) => forecastEnsembles(families(), tasks, options),
+    train: (task, signal) => trainEnsemble(families(), trained, task, signal),
+    encode: (model, storage) => encodeEnsemble(families(), model, storage),
+    decode: (bytes, where) => decodeEnsemble(families(), bytes, where),
+    release: ({ members }) => {
+      for (const { model } of members) families().of(model).release(model);
+    },
+  };
+}
+
+/** The model itself, or the only member of an ensemble. */
+export function simplestOf(model: Model): Model {
+  if (model.family !== "ensemble") return model;
+  const { members, version } = model as EnsembleModel;
+  return members.length === 1 ? { ...members[0].model, version } : model;
+}
+
+async function forecastEnsembles(
+  families: MemberFamilies,
+  tasks: readonly ForecastTask<EnsembleModel>[],
+  options: ForecastOptions,
+): Promise<readonly ForecastAnswer[]> {
+  // The median is needed to widen by; it is asked for as one more level where it is not among them.
+  const isMedianAsked = options.levels.includes(0.5);
+  const levels = isMedianAsked ? options.levels : [...options.levels, 0.5].sort((a, b) => a - b);
+  const asked = tasks.flatMap(({ model, input }) =>
+    model.members.map((member) => ({ model: member.model, input })),
+  );
+  const answers = await families.forecast(asked, { ...options, levels });
+  const median = levels.indexOf(0.5);
+  let at = 0;
+  return tasks.map(({ model }) => {
+    const own = answers.slice(at, at + model.members.length);
+    at += own.length;
+    const refused = own.find((answer) => answer instanceof Error);
+    if (refused !== undefined) return refused;
+    const mean = averageOf(model, own as readonly Distribution[], median);
+    return isMedianAsked ? mean : { ...mean, quantiles: mean.quantiles.toSpliced(median, 1) };
+  });
+}
+
+function averageOf(
+  { members, width }: EnsembleModel,
+  distributions: readonly Distribution[],
+  median: number,
+): Distribution {
+  const average = (of: (one: Distribution) => ArrayLike<number>) => {
+    const sum = new Float64Array(of(distributions[0]).length);
+    for (const [m, one] of distributions.entries()) {
+      const values = of(one);
+      for (let i = 0; i < sum.length; i++) sum[i] += members[m].share * values[i];
+    }
+    return sum;
+  };
+  const quantiles = distributions[0].quantiles.map((_, l) => average((one) => one.quantiles[l]));
+  const centre = quantiles[median];
+  const widen = (values: Float64Array) => values.map((value, i) => centre[i] + width * (value - centre[i]));
+  return {
+    mean: widen(average((one) => one.mean)),
+    standardDeviation: average((one) => one.standardDeviation).map((deviation) => width * deviation),
+    quantiles: quantiles.map((values, l) => (l === median ? values : widen(values))),
+  };
+}
+
+type Trained = Extract<FamilyResult, { outcome: "trained" }>;
+
+async function trainEnsemble(
+  families: MemberFamilies,
+  names: readonly string[],
+  task: FamilyTask,
+  signal: AbortSignal,
+): Promise<FamilyResult<EnsembleModel>> {
+  const trained: Trained[] = [];
+  const reasons: string[] = [];
+  for (const name of names) {
+    const plan = { ...task.plan, family: name };
+    const result = await families.named(name).train({ ...task, plan }, signal);
+    if (result.outcome === "cancelled") return result;
+    if (result.outcome === "trained") trained.push(result);
+    else reasons.push(`${name}: ${result.reason}`);
+  }
+  if (trained.length === 0) return { outcome: "failed", reason: reasons.join("; ") };
+  return assemble(trained, task.key);
+}
+
+function assemble(trained: readonly Trained[], key: string): FamilyResult<EnsembleModel> {
+  const ensemble = { family: "ensemble", key, version: unnamed };
+  const isWeighable = (one: Trained): one is Trained & { heldOut: HeldOutForecasts } =>
+    one.heldOut !== undefined;
+  const weighable = trained.filter(isWeighable);
+  const combination = weighable.length > 1 ? combine(weighable.map(({ heldOut }) => heldOut)) : null;
+  if (combination === null) {
+    const best = trained.reduce((one, other) => (other.folds.crps < one.folds.crps ? other : one));
+    const { model, folds } = best;
+    return { outcome: "trained", model: { ...ensemble, members: [{ model, share: 1 }], width: 1 }, folds };
+  }
+  const { shares, width, folds } = combination;
+  const members = weighable
+    .map(({ model }, i) => ({ model, share: shares[i] }))
+    .filter(({ share }) => share > 0);
+  return { outcome: "trained", model: { ...ensemble, members, width }, folds };
+}
+
+function encodeEnsemble(families: MemberFamilies, model: EnsembleModel, storage: Storage): Uint8Array {
+  const { key, version, members, width } = model;
+  const shares = members.map(({ model: { family }, share }) => ({ family, share }));
+  const parts = members.map((member) =>
+    families.of(member.model).encode({ ...member.model, key, version }, storage),
+  );
+  return encodeParts(
+    JSON.stringify({ family: "ensemble", key, version, width, members: shares }),
+    storage,
+    parts,
+  );
+}
+
+function decodeEnsemble(families: MemberFamilies, bytes: Uint8Array, where: string): EnsembleModel {
+  const { header, numbers } = decodeEnvelope(bytes, where);
+  const { family, key, version, width, members } = parseHeaderJson(header, where);
+  if (family !== "ensemble")
+    throw unfit(where, "family", `is ${JSON.stringify(family)}; expected "ensemble"`);
+  if (typeof key !== "string" || typeof version !== "string" || key === "" || version === "")
+    throw unfit(where, "name", "is missing; expected a key and a version");
+  if (!isAbove0(width)) throw unfit(where, "width", `is ${JSON.stringify(width)}; expected a number above 0`);
+  const parts = readParts(numbers, where);
+  if (!Array.isArray(members) || members.length === 0 || members.length !== parts.length)
+    throw unfit(
+      where,
+      "members",
+      `are ${JSON.stringify(members)}; expected one for each of ${parts.length} models`,
+    );
+  const read = members.map((member: unknown, i): Member => {
+    const { family: name, share } = (member ?? {}) as { readonly family?: unknown; readonly share?: unknown };
+    const place = `${where}: member ${i}`;
+    if (typeof name !== "string" || name === "ensemble" || !isAbove0(share))
+      throw unfit(place, "header", `is ${JSON.stringify(member)}; expected a family and a share above 0`);
+    const model = families.named(name, place).decode(parts[i], place);
+    return { model, share };
+  });
+  const total = read.reduce((sum, { share }) => sum + share, 0);
+  if (Math.abs(total - 1) > 1e-6) throw unfit(where, "shares", `add up to ${total}; expected 1`);
+  requireAlike(families, read, where);
+  return { family, key, version, members: read, width };
+}
+
+function isAbove0(value: unknown): value is number {
+  return typeof value === "number" && Number.isFinite(value) && value > 0;
+}
+
+function requireAlike(families: MemberFamilies, members: readonly Member[], where: string): void {
+  const shapes = members.map(({ model }) => {
+    const { horizon, channels, targets } = families.of(model).shapeOf(model);
+    return JSON.stringify({ horizon, channels, targets });
+  });
+  if (new Set(shapes).size > 1)
+    throw new ForecastnetError("MODEL_UNFIT", `${where}: its members differ in shape: ${shapes.join(", ")}`);
+}
