@@ -17,6 +17,7 @@ import { meanOf, naiveErrorOf } from "../models/scores.ts";
 import type { FinishedTraining } from "../training/outcome-codec.ts";
 import type { Decision } from "./decision.ts";
 import type { PartitionLifecycle } from "./partition-lifecycle.ts";
+import { settingsFor } from "./partition-view.ts";
 import { heldBackSteps } from "./rules.ts";
 import { type GatherHistories, historiesOf } from "./training-backlog.ts";
 
@@ -42,7 +43,7 @@ export async function judgeOutcome(
   imported: Imported | null = null,
 ): Promise<Decision> {
   const { lifecycle, modelKey, families, gather, signal } = context;
-  const { models, settingsOf, rulesOf } = lifecycle.view;
+  const { models, rulesOf } = lifecycle.view;
   const champion = models.of(modelKey);
   const about = { modelKey, fromVersion: champion?.facts.version ?? null };
   if (result.outcome === "failed") return { ...about, kind: "failed", reason: result.reason, numbers: {} };
@@ -58,7 +59,7 @@ export async function judgeOutcome(
   };
   if (imported?.skipsGate) return promote(result.challengers[0], "ordered by hand, without the gate", {});
   const histories = await historiesOf(lifecycle, modelKey, gather, signal);
-  const given = rulesOf(settingsOf(histories[0]?.seriesId ?? modelKey));
+  const given = rulesOf(settingsFor(lifecycle.view, modelKey, histories));
   const channels = histories[0]?.channels ?? 1;
   const longest = Math.max(0, ...histories.map(({ values }) => values.length / channels));
   const isRefresh = result.challengers.every(({ model: { version } }) => refreshes(version, champion));

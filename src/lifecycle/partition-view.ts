@@ -105,3 +105,16 @@ export interface PartitionView {
   readonly logger: Logger;
   readonly metrics: RetrainMetrics;
 }
+
+/**
+ * The settings that a model is made for: those of its series or, for a cohort, of a member in this partition. What was
+ * found out about members in other partitions is not known here.
+ */
+export function settingsFor(
+  { timesOf, settingsOf }: Pick<PartitionView, "timesOf" | "settingsOf">,
+  modelKey: string,
+  histories: readonly History[],
+): SeriesSettings {
+  const here = histories.find(({ seriesId }) => timesOf(seriesId) !== null) ?? histories[0];
+  return settingsOf(here?.seriesId ?? modelKey);
+}

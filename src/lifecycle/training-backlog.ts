@@ -8,6 +8,7 @@ import type { Clock } from "../runtime/clock.ts";
 import type { TrainingTask } from "../training/training-task.ts";
 import { byRank, type TrainingNeed } from "./evaluate-series.ts";
 import type { PartitionLifecycle } from "./partition-lifecycle.ts";
+import { settingsFor } from "./partition-view.ts";
 import { heldBackSteps } from "./rules.ts";
 
 interface BacklogRules {
@@ -84,11 +85,11 @@ interface TaskSources {
 export async function taskFor(need: TrainingNeed, sources: TaskSources): Promise<TrainingTask | null> {
   const { lifecycle, modelKey, reason, family } = need;
   const { settings, clock, gather, signal } = sources;
-  const { settingsOf, rulesOf, scoreStore } = lifecycle.view;
+  const { rulesOf, scoreStore } = lifecycle.view;
   lifecycle.view.reconsiderSeasons(modelKey);
   const histories = await historiesOf(lifecycle, modelKey, gather, signal);
   if (histories.length === 0) return null;
-  const series = settingsOf(histories[0].seriesId);
+  const series = settingsFor(lifecycle.view, modelKey, histories);
   const rules = rulesOf(series);
   const longest = Math.max(...histories.map(({ values, channels }) => values.length / channels));
   // For a series this was checked before; the members of a cohort had to be read first.

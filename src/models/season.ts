@@ -53,7 +53,8 @@ export function calendarSeasons(interval: Interval): readonly number[] {
 
 /** The candidates that the past confirms. `candidates` ascend, and the past has at least three periods of each. */
 export function confirmSeasons(past: PastValues, candidates: readonly number[]): readonly number[] {
-  let rest = channelsOf(past);
+  // Once before the level is taken, which an outlier would move, and once after, when smaller ones show.
+  let rest = channelsOf(past).map(cutOutliers);
   const confirmed: number[] = [];
   for (const season of candidates) {
     const deviations = rest.map((values) => cutOutliers(withoutLevel(values, season)));
@@ -120,15 +121,16 @@ function withoutLevel(values: Float64Array, period: number): Float64Array {
   });
 }
 
-/** The values cut at some widths of their bulk, in units of that width. All zero for a flat series. */
-function cutOutliers(deviations: Float64Array): Float64Array {
-  const sizes = deviations.filter((value) => !Number.isNaN(value)).map(Math.abs);
-  sizes.sort();
+/** The values between the bulk's ends, some widths from its median; in units of a width. All zero for a flat series. */
+function cutOutliers(values: Float64Array): Float64Array {
+  const known = values.filter((value) => !Number.isNaN(value)).sort();
+  const median = known[known.length >> 1] ?? 0;
+  const sizes = known.map((value) => Math.abs(value - median)).sort();
   const at = (level: number) => sizes[Math.floor(level * (sizes.length - 1))] ?? 0;
   // Most values of an intermittent series are alike: then the width is that of the others.
   const width = 4.5 * at(0.5) || 3 * at(0.9) || at(0.98) || at(1);
-  if (width === 0) return deviations.map((value) => value * 0);
-  return deviations.map((value) => Math.max(-1, Math.min(1, value / width)));
+  if (width === 0) return values.map((value) => value * 0);
+  return values.map((value) => Math.max(-1, Math.min(1, (value - median) / width)));
 }
 
 /**

@@ -5,6 +5,7 @@ import { describe, test } from "node:test";
 import { createRandom } from "../../src/runtime/random.ts";
 import { Fleet } from "./support/fleet.ts";
 import { at, hourly, hourOf } from "./support/readings.ts";
+import { retrainingFleet, trainerWith } from "./support/retraining.ts";
 
 const auto = { "series.season": "auto", "series.history": 0, "series.horizon": 6 };
 const noise = (seed: number) => {
@@ -109,4 +110,37 @@ test("an override fixes the season of its series alone", async (t) => {
   const forecasts = await fleet.forecasts();
   const meanOf = (id: string) => forecasts.findLast(({ seriesId }) => seriesId === id)?.mean[0];
   assert.deepEqual([meanOf("a"), meanOf("b")], [values[60 - 24], values[60 - 5]]);
+});
+
+test("a training decides anew: a series that lost its week and its day is built on the day, and repeats it", async (t) => {
+  const next = noise(11);
+  const plans: number[] = [];
+  const fleet = retrainingFleet(t, {
+    settings: { ...auto, "series.family": "linear", "retrain.maxAgeHours": 1 },
+    openTrainer: trainerWith({
+      blind: (task) => {
+        plans.push(task.plan.season);
+        return task;
+      },
+    }),
+  });
+  await fleet.play(...hourly("a", 0, weekly(700)), "settle");
+  assert.deepEqual(found(fleet).at(-1)?.facts.naiveSeason, 168);
+  await fleet.play(
+    ...hourly(
+      "a",
+      700,
+      Array.from({ length: 700 }, () => next()),
+    ),
+    "settle",
+    "turn",
+  );
+  const lost = fleet.logged.filter(({ message }) => message === "no season found");
+  assert.deepEqual(
+    lost.map(({ facts: { seasons, season, naiveSeason } }) => [seasons, season, naiveSeason]),
+    [[[], 24, 24]],
+  );
+  assert.deepEqual(plans, [24]);
+  await fleet.play(at("a", 1400, 0), "settle", "crash", at("a", 1401, 0), "settle");
+  assert.equal(fleet.logged.filter(({ message }) => message === "no season found").length, 1);
 });

@@ -80,6 +80,8 @@ export class LifecycleFixture {
   readonly times = new Map<string, SeriesTimes>();
   readonly histories = new Map<string, History>();
   readonly now: { ms: number };
+  /** Series whose seasons were to be decided anew. */
+  readonly reconsidered: string[] = [];
   /** Input that waits to be read. */
   unread: number | null = 0;
   /** By id, when the series ends. */
@@ -118,7 +120,7 @@ export class LifecycleFixture {
         rulesOf: () => ({ ...rules, ...options.rules }),
         timesOf: (seriesId) => this.times.get(seriesId) ?? null,
         historyOf: (seriesId) => this.histories.get(seriesId) ?? null,
-        reconsiderSeasons: () => {},
+        reconsiderSeasons: (seriesId) => void this.reconsidered.push(seriesId),
         ...{ series: this.series, unread: () => this.unread },
         readRecord: options.readRecord ?? (async () => null),
         topics: {

@@ -30,6 +30,30 @@ test("a task carries the history and says how to train", async () => {
   });
 });
 
+test("the seasons of a series are decided anew before its task is made", async () => {
+  const { fixture, ask } = open();
+  fixture.place("a");
+  await ask("a", "age");
+  assert.deepEqual(fixture.reconsidered, ["a"]);
+});
+
+test("a cohort is trained with the settings of a member that is in the partition", async () => {
+  const members = new LifecycleFixture();
+  for (const id of ["elsewhere", "here"]) members.place(id);
+  const fixture = new LifecycleFixture({ settings: (id) => ({ season: id === "here" ? 24 : 5 }) });
+  fixture.place("here");
+  const task = await taskFor(
+    { lifecycle: fixture.lifecycle, modelKey: "cohort:pumps", reason: "age", family: "linear", urgency: 0 },
+    {
+      settings: { effort: "quick", members: 2 },
+      clock: { nowMs: () => 77 },
+      gather: async () => [...members.histories.values()],
+      signal: new AbortController().signal,
+    },
+  );
+  assert.equal(task?.plan.season, 24);
+});
+
 test("there is no task without a history", async () => {
   const { ask } = open();
   for (const reason of ["new", "manual"] as const) assert.equal(await ask("a", reason), null);

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import {
+  anyNumber,
   brokers,
   type Format,
   freeText,
@@ -13,11 +14,34 @@ import {
   record,
   topicName,
   url,
+  wordOr,
 } from "../../../../src/runtime/config/formats.ts";
 
 function patternOf(format: Format<unknown>): RegExp {
   return new RegExp(format.schema.pattern as string);
 }
+
+describe("a word or another value", () => {
+  const format = wordOr(["auto", "none"], anyNumber);
+
+  test("is read from text, and a word stays a word", () => {
+    assert.deepEqual(
+      [" auto ", "none", "-1.5e3", 7].map((given) => format.read(given)),
+      ["auto", "none", -1500, 7],
+    );
+  });
+
+  test("refuses other words and what is not a finite number, and says what is allowed", () => {
+    for (const given of ["", "Auto", "NaN", Number.NaN, Number.POSITIVE_INFINITY, null, true]) {
+      const [flaw] = format.flaws(format.read(given));
+      assert.equal(flaw?.advice, "allowed: auto, none or number");
+    }
+  });
+
+  test("describes both as a JSON Schema", () => {
+    assert.deepEqual(format.schema, { anyOf: [{ enum: ["auto", "none"] }, { type: "number" }] });
+  });
+});
 
 describe("a format as a JSON Schema", () => {
   test("describes the same values as the format", () => {

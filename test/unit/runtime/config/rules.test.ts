@@ -143,6 +143,18 @@ const cases: readonly RuleCase[] = [
     message: /^series\.gapMax: 1440 given .* less than the stored history \(1440\)/m,
   },
   {
+    title: "the upper bound is not below the lower one",
+    breaks: ["--series.min=5", "--series.max=4"],
+    fixes: ["--series.max=5"],
+    message: /^series\.max: 4 given \(flag --series\.max\), allowed: at least series\.min \(5\)/m,
+  },
+  {
+    title: "the bounds of an override are checked against those of the defaults",
+    breaks: ["--series.min=5", "--series.overrides=[{match: a, max: 4}]"],
+    fixes: ["--series.min=none"],
+    message: /^series\.overrides\[0\] \(match "a"\)\.max: 4 given .* allowed: at least series\.min \(5\)/m,
+  },
+  {
     title: "an override is checked on top of the defaults and named by its position and pattern",
     breaks: ["--series.history=96", "--series.overrides=[{match: a, every: 2}, {match: 'b-*', horizon: 48}]"],
     fixes: ["--series.history=192"],

@@ -76,6 +76,46 @@ test("contradicting overrides get the history they need", () => {
   assert.deepEqual({ history, gapMax }, { history: 192, gapMax: 191 });
 });
 
+test("what is derived from a series is stated until its grid is known", () => {
+  const settingsOf = rulesOf({
+    season: 0,
+    min: "none",
+    overrides: [
+      { match: "a*", season: "auto", history: 500 },
+      { match: "b*", season: 7, min: "auto", max: 9 },
+      { match: "c*", min: 3, max: 8 },
+      { match: "d*", min: "auto", max: -1 },
+    ],
+  });
+  const pick = (id: string) => {
+    const { season, history, bounds, derived } = settingsOf(id);
+    return { season, history, bounds, derived };
+  };
+  const none = Number.NEGATIVE_INFINITY;
+  assert.deepEqual(pick("z"), { season: 24, history: 1440, bounds: undefined, derived: undefined });
+  assert.deepEqual(pick("a"), {
+    ...{ season: 24, history: 500, bounds: undefined },
+    derived: { season: true, history: false, min: false },
+  });
+  assert.deepEqual(pick("b"), {
+    ...{ season: 7, history: 1440, bounds: { min: none, max: 9 } },
+    derived: { season: false, history: false, min: true },
+  });
+  assert.deepEqual(pick("c").bounds, { min: 3, max: 8 });
+  // Zero would contradict this upper bound.
+  assert.deepEqual([pick("d").bounds, pick("d").derived], [{ min: none, max: -1 }, undefined]);
+});
+
+test("bounds of several overrides that leave no value are dropped", () => {
+  const settingsOf = rulesOf({
+    overrides: [
+      { match: "a*", min: 10 },
+      { match: "*z", max: 5 },
+    ],
+  });
+  assert.equal(settingsOf("az").bounds, undefined);
+});
+
 test("a pattern matches as its recursive definition does", () => {
   const matches = (glob: readonly string[], id: readonly string[]): boolean => {
     if (glob.length === 0) return id.length === 0;
