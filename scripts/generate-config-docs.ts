@@ -59,9 +59,9 @@ series:
     - { match: "*-test", every: 12, gapPolicy: none } # meter-7-test gets both
 \`\`\`
 
-The worker does not start if \`history\` is less than four horizons or two seasons, or if \`gapMax\` is not less than
-\`history\`, in the defaults or in any override on top of them. If several overrides of one series contradict each other,
-its history grows as needed.
+The worker does not start if \`history\` is less than four horizons or two seasons, if \`gapMax\` is not less than
+\`history\`, or if \`max\` is less than \`min\`, in the defaults or in any override on top of them. If several overrides of one
+series contradict each other, its history grows as needed, and bounds between which nothing lies are ignored.
 `;
 
 const checking = `## Checking

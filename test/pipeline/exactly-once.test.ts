@@ -19,15 +19,21 @@ const stateCodec = avroCodec("StateBlock");
 // Shared by all runs: prom-client's default metrics watch the process and cannot be removed.
 const metrics = createMetrics("test");
 
-/** Three series on two partitions, with gaps, late and duplicate points, and unreadable records. */
+/**
+ * Three series on two partitions, with gaps, late and duplicate points, and unreadable records. Series b rests at zero;
+ * series c has a step of half a day, so that its seasons are decided on the way.
+ */
 const readings: readonly Written[] = Array.from({ length: 90 }, (_, i) => {
   const seriesId = ["a", "b", "c"][i % 3];
-  const hour = Math.floor(i / 3);
+  const stepHours = seriesId === "c" ? 12 : 1;
+  const step = Math.floor(i / 3);
+  const value = Math.sin(i) * 10;
   if (i % 17 === 5) return raw(seriesId, `no reading ${i}`);
-  if (i % 13 === 7) return at(seriesId, hour - 3, i / 7);
-  if (i % 19 === 11) return at(seriesId, hour + 2, i / 5);
-  return at(seriesId, hour, Math.sin(i) * 10);
+  if (i % 13 === 7) return at(seriesId, (step - 3) * stepHours, i / 7);
+  if (i % 19 === 11) return at(seriesId, (step + 2) * stepHours, i / 5);
+  return at(seriesId, step * stepHours, seriesId === "b" ? Math.max(0, value) : value);
 });
+const overrides = [{ match: "c", interval: "PT12H", season: "auto" }];
 
 interface FarEnd {
   readonly forecasts: readonly string[];
@@ -39,7 +45,7 @@ interface FarEnd {
 }
 
 async function outcomeOf(script: readonly Step[], maxBatchRecords: number): Promise<FarEnd> {
-  const settings = { "pipeline.maxBatchRecords": maxBatchRecords };
+  const settings = { "pipeline.maxBatchRecords": maxBatchRecords, "series.overrides": overrides };
   const fleet = new Fleet({ settings, partitions: 2, metrics });
   fleet.start();
   try {
@@ -112,6 +118,9 @@ function toScript(plan: readonly Act[]): Step[] {
 test("any sequence of crashes, zombies, rebalances, outages and failed commits gives the same bytes as an undisturbed run", async () => {
   const quiet = await outcomeOf(readings, 1);
   assert.ok(quiet.forecasts.length > 50 && quiet.deadLetters.length >= 5 && quiet.state.length >= 3);
+  assert.ok(
+    quiet.state.some(({ decidedAt }) => decidedAt > 0) && quiet.state.some((block) => block.isNonNegative),
+  );
   await fc.assert(
     fc.asyncProperty(plans, fc.constantFrom(1, 4, 1000), async (plan, maxBatchRecords) => {
       const { storedState, ...farEnd } = await outcomeOf(toScript(plan), maxBatchRecords);
