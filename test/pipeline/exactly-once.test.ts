@@ -23,7 +23,7 @@ const metrics = createMetrics("test");
  * Three series on two partitions, with gaps, late and duplicate points, and unreadable records. Series b rests at zero;
  * series c has a step of half a day, so that its seasons are decided on the way.
  */
-const readings: readonly Written[] = Array.from({ length: 90 }, (_, i) => {
+const readings: readonly Written[] = Array.from({ length: 105 }, (_, i) => {
   const seriesId = ["a", "b", "c"][i % 3];
   const stepHours = seriesId === "c" ? 12 : 1;
   const step = Math.floor(i / 3);
