@@ -1,14 +1,16 @@
 // Reads the series of a fleet from the state topic and the models topic, once. Keeps counts, not values. A series that
 // producers have moved to another partition is listed once for each partition that still holds it.
 
-import type { SeriesFacts, SeriesSettings, Tier } from "../../domain.ts";
+import type { Bounds, SeriesFacts, SeriesSettings, Tier } from "../../domain.ts";
 import { avroCodec } from "../../log/codec/avro.ts";
 import { readModelKey } from "../../log/codec/model-keys.ts";
 import type { StateBlockRecord } from "../../log/codec/schemas.generated.ts";
 import type { StoredBatch } from "../../log/log.ts";
 import { cohortKey } from "../../models/cohort.ts";
 import { parseInterval } from "../../models/interval.ts";
+import { naiveSeasonOf } from "../../models/season.ts";
 import { ForecastnetError } from "../../runtime/errors.ts";
+import { type Findings, settingsOnGrid } from "../../window/findings.ts";
 import { BLOCK_SLOTS } from "../../window/grid.ts";
 import { isBlockKey } from "../../window/state-blocks.ts";
 import { type LiveFacts, readLiveFacts } from "../models/read-models.ts";
@@ -21,6 +23,13 @@ export interface SeriesEntry extends Pick<SeriesFacts, "interval" | "channels" |
   readonly partition: number;
   /** When the state was last stored. */
   readonly storedMs: number;
+  /** Seasons that its past confirms, in steps. */
+  readonly seasons: readonly number[];
+  /** The shortest season, configured or found; null until its interval is known. */
+  readonly season: number | null;
+  /** The season that seasonal-naive repeats. */
+  readonly naiveSeason: number | null;
+  readonly bounds: Bounds | null;
   readonly tier: Tier;
   readonly live: LiveFacts | null;
   /** Why a record of it cannot be read. */
@@ -63,7 +72,7 @@ function byId(one: StoredSeries, other: StoredSeries): number {
 /** The facts that the block with the highest revision states about its series. */
 type Head = Pick<
   StateBlockRecord,
-  "revision" | "interval" | "offsetMs" | "channels" | "newestSlot" | "pendingPoints"
+  "revision" | "interval" | "offsetMs" | "channels" | "newestSlot" | "pendingPoints" | keyof Findings
 >;
 
 interface BlockFacts {
@@ -133,11 +142,10 @@ function reportProblem(series: StoredSeries, read: () => void): void {
 }
 
 function takeBlock(series: StoredSeries, key: string, record: StateBlockRecord, storedMs: number): void {
-  const { revision, interval, offsetMs, channels, newestSlot, pendingPoints, firstSlot } = record;
+  const { firstSlot, values: _, jitterMs: __, ...head } = record;
   series.storedMs = storedMs;
   series.blockByKey.set(key, { grid: gridOf(record), firstSlot, points: pointsIn(record) });
-  if (series.head === null || revision >= series.head.revision)
-    series.head = { revision, interval, offsetMs, channels, newestSlot, pendingPoints };
+  if (series.head === null || head.revision >= series.head.revision) series.head = head;
 }
 
 function gridOf({ interval, offsetMs, channels }: Omit<Head, "revision">): string {
@@ -182,16 +190,24 @@ function toEntry(stored: StoredSeries, settings: SeriesSettings, models: ModelKe
   if (head === null || head.interval === "") {
     const pending = head?.pendingPoints ?? [];
     const figures = { points: pending.length, lastTimeMs: pending.at(-1)?.time ?? null };
-    return { ...about, interval: null, channels: head?.channels ?? 0, ...figures };
+    const unknown = { interval: null, seasons: [], season: null, naiveSeason: null, bounds: null };
+    return { ...about, ...unknown, channels: head?.channels ?? 0, ...figures };
   }
-  const { interval, offsetMs, channels, newestSlot } = head;
+  const { interval, offsetMs, channels, newestSlot, seasons } = head;
+  const grid = parseInterval(interval);
+  const known = settingsOnGrid(settings, grid, head);
   // Blocks before the ring or of an earlier grid are outdated; they have only not been overwritten yet.
   const oldestSlot =
-    (Math.floor(newestSlot / BLOCK_SLOTS) - Math.ceil((settings.history - 1) / BLOCK_SLOTS)) * BLOCK_SLOTS;
+    (Math.floor(newestSlot / BLOCK_SLOTS) - Math.ceil((known.history - 1) / BLOCK_SLOTS)) * BLOCK_SLOTS;
   let points = 0;
   for (const block of stored.blockByKey.values()) {
     if (block.grid === gridOf(head) && block.firstSlot >= oldestSlot) points += block.points;
   }
-  const lastTimeMs = parseInterval(interval).timeOf(newestSlot, offsetMs);
-  return { ...about, interval, channels, points, lastTimeMs };
+  const found = {
+    seasons,
+    season: known.season,
+    naiveSeason: naiveSeasonOf(known),
+    bounds: known.bounds ?? null,
+  };
+  return { ...about, ...found, interval, channels, points, lastTimeMs: grid.timeOf(newestSlot, offsetMs) };
 }

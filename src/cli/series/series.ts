@@ -112,6 +112,8 @@ function showLines(entry: SeriesEntry, { forgetAfter }: SeriesSettings): readonl
     entry;
   const facts: (readonly [string, string])[] = [
     ["interval", interval ?? "not known yet"],
+    ["season", seasonText(entry)],
+    ["bounds", boundsText(entry)],
     ["channels", String(channels)],
     ["points", String(points)],
     ["last", optionalTime(lastTimeMs)],
@@ -126,11 +128,28 @@ function showLines(entry: SeriesEntry, { forgetAfter }: SeriesSettings): readonl
   return [`${seriesId}, partition ${partition}`, ...lines].map(printable);
 }
 
+function seasonText({ season, naiveSeason, seasons }: SeriesEntry): string {
+  if (season === null) return "not known yet";
+  const repeated = naiveSeason === season ? "" : `; seasonal-naive repeats ${naiveSeason}`;
+  return `${season} steps${repeated}${seasons.length === 0 ? "" : ` (found: ${seasons.join(", ")})`}`;
+}
+
+function boundsText({ bounds }: SeriesEntry): string {
+  const limits = [
+    ...(bounds !== null && Number.isFinite(bounds.min) ? [`at least ${bounds.min}`] : []),
+    ...(bounds !== null && Number.isFinite(bounds.max) ? [`at most ${bounds.max}`] : []),
+  ];
+  return limits.length === 0 ? "none" : limits.join(", ");
+}
+
 function toJson(entry: SeriesEntry) {
-  const { lastTimeMs, storedMs, live, ...facts } = entry;
+  const { lastTimeMs, storedMs, live, bounds, ...facts } = entry;
+  const limit = (value: number | undefined) => (Number.isFinite(value) ? value : null);
   const time = (ms: number | null) => (ms === null ? null : new Date(ms).toISOString());
   return {
     ...facts,
+    min: limit(bounds?.min),
+    max: limit(bounds?.max),
     lastTime: time(lastTimeMs),
     storedAt: time(storedMs === 0 ? null : storedMs),
     phase: phaseOf(entry),

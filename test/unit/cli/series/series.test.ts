@@ -120,6 +120,24 @@ describe("series show", () => {
     assert.match(out, /^ {2}forgotten after +never$/m);
   });
 
+  test("shows the seasons and bounds that were found", async (t) => {
+    const fixture = await open(t);
+    const store = new SeriesStore(settingsOf);
+    const timeMs = nowMs - (nowMs % HOUR);
+    store.of("fan").push({ seriesId: "fan", timeMs, values: [0] });
+    const [block] = store.takeChanges();
+    const found = { seasons: [8, 24], naiveSeason: 24, decidedAt: 72, isNonNegative: true };
+    await fixture.put(topics.state, 0, "fan#0", blockCodec.encode({ ...block, ...found }));
+    const { out } = await run(fixture, "show", "fan");
+    assert.match(out, /^ {2}season +8 steps; seasonal-naive repeats 24 \(found: 8, 24\)$/m);
+    assert.match(out, /^ {2}bounds +at least 0$/m);
+    const [json] = JSON.parse((await run(fixture, "show", "fan", "--json")).out);
+    assert.deepEqual([json.season, json.naiveSeason, json.min, json.max], [8, 24, 0, null]);
+    const { out: young } = await run(fixture, "show", "pump-2");
+    assert.match(young, /^ {2}season +24 steps$/m);
+    assert.match(young, /^ {2}bounds +none$/m);
+  });
+
   test("suggests similar names for an unknown series", async (t) => {
     const { code, err } = await run(await open(t), "show", "pump1");
     assert.deepEqual([code, err], [1, "no series pump1 is known: did you mean pump-1 or pump-2?"]);
