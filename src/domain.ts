@@ -74,7 +74,7 @@ export interface SeriesSettings {
   readonly horizon: number;
   /** The shortest season, on which models are built. Where it is derived: the horizon until the interval is known. */
   readonly season: number;
-  /** The season that seasonal naive repeats, where it is another one: the week of a series with days and weeks. */
+  /** The season that seasonal naive repeats, where it is another one: the week, if weekends differ from weekdays. */
   readonly naiveSeason?: number;
   /** Slots kept; at least two windows and two seasons. */
   readonly history: number;

@@ -21,7 +21,7 @@ const SIGNIFICANT = 1.645;
 const LEAST_CORRELATION = 0.1;
 /** Of the correlations before the candidate, about as many are computed as this. */
 const LAGS_SAMPLED = 32;
-/** A longer season must repeat this much better than a shorter one to be preferred by seasonal naive. */
+/** Share of the others' differences below which a season is clearly better than they are. */
 const BETTER = 0.95;
 
 export interface PastValues {
@@ -66,11 +66,11 @@ export function confirmSeasons(past: PastValues, candidates: readonly number[]):
 }
 
 /**
- * The season after which the values repeat best, by their mean absolute differences over the same steps. A longer
- * season must be clearly better than the best shorter one. `seasons` ascend and are not empty.
+ * The season after which the values repeat best, by their mean absolute differences over the same steps. Of `seasons`, at
+ * least one, each must be clearly better than those before it.
  */
 export function bestToRepeat({ values, channels }: PastValues, seasons: readonly number[]): number {
-  const from = seasons[seasons.length - 1] * channels;
+  const from = Math.max(...seasons) * channels;
   let best = seasons[0];
   let least = Number.POSITIVE_INFINITY;
   for (const season of seasons) {

@@ -12,7 +12,7 @@ import type { Grid } from "./grid.ts";
 export interface Findings {
   /** Seasons that the past confirms, ascending. */
   readonly seasons: readonly number[];
-  /** The season that seasonal naive repeats best; 0 for the shortest. */
+  /** What seasonal naive had best repeat; 0 for the shortest season. */
   readonly naiveSeason: number;
   /** Seasons were decided when the past had as many steps; 0 before the first decision. */
   readonly decidedAt: number;
@@ -120,19 +120,21 @@ export function decidingLength(interval: Interval, steps: number): number {
 /** A longer past says little more, and takes longer. */
 const MOST_PERIODS = 12;
 
-/** A grid, and how many steps up to its newest have no gap that is too long to fill. */
 export interface GridPast {
   readonly grid: Grid;
   readonly interval: Interval;
+  /** Steps up to the newest without a gap that is too long to fill. */
   readonly freshSteps: number;
+  readonly horizon: number;
 }
 
-/** The seasons that the grid shows now. */
-export function findSeasons({
-  grid,
-  interval,
-  freshSteps,
-}: GridPast): Pick<Findings, "seasons" | "naiveSeason"> {
+/**
+ * The seasons that the grid shows now. Seasonal naive may repeat the shortest candidate, any season that is confirmed, or
+ * the last steps as far as the horizon if that is shorter: a series that wanders is nearer to its last hours than to
+ * the day before.
+ */
+export function findSeasons(past: GridPast): Pick<Findings, "seasons" | "naiveSeason"> {
+  const { grid, interval, freshSteps, horizon } = past;
   const { newestSlot, channels } = grid;
   const stored = newestSlot - grid.firstObservedSlot() + 1;
   const candidates = calendarSeasons(interval).filter((season) => PERIODS_TO_DECIDE * season <= stored);
@@ -140,10 +142,11 @@ export function findSeasons({
   const steps = Math.min(stored, MOST_PERIODS * candidates[candidates.length - 1]);
   const values = new Float64Array(steps * channels);
   grid.copy(newestSlot - steps + 1, steps, values);
-  const past = { values, channels };
-  const seasons = confirmSeasons(past, candidates);
-  const usable = [...new Set([candidates[0], ...seasons])].filter((season) => 2 * season <= freshSteps);
-  return { seasons, naiveSeason: usable.length === 0 ? 0 : bestToRepeat(past, usable) };
+  const seasons = confirmSeasons({ values, channels }, candidates);
+  const [shortest] = candidates;
+  const repeatable = new Set([shortest, Math.min(horizon, shortest), ...seasons]);
+  const usable = [...repeatable].filter((season) => 2 * season <= freshSteps);
+  return { seasons, naiveSeason: usable.length === 0 ? 0 : bestToRepeat({ values, channels }, usable) };
 }
 
 /** Fewer observations are no evidence of a bound. */

@@ -261,7 +261,8 @@ export class Series {
   }
 
   #decideSeasons(track: Track, decidedAt: number): void {
-    const found = findSeasons({ ...track, freshSteps: track.run.steps() });
+    const { horizon } = this.#given;
+    const found = findSeasons({ ...track, freshSteps: track.run.steps(), horizon });
     this.#note(track, { ...this.#findings, ...found, decidedAt });
   }
 

@@ -353,7 +353,7 @@ export interface StateBlockRecord {
   readonly pendingPoints: readonly PointRecord[];
   /** Seasons that the past of the series confirms, in steps, ascending. */
   readonly seasons: readonly number[];
-  /** The season that seasonal naive repeats best, in steps; 0 for the shortest. */
+  /** Number of steps after which the values repeat best, for seasonal naive; 0 for the shortest season. */
   readonly naiveSeason: number;
   /** Length of the past in steps at which seasons were last decided on their own; 0 before the first decision. */
   readonly decidedAt: number;
@@ -2389,7 +2389,7 @@ export const schemaVersions: Readonly<Record<RecordName, readonly AvroSchema[]>>
           "name": "naiveSeason",
           "type": "int",
           "default": 0,
-          "doc": "The season that seasonal naive repeats best, in steps; 0 for the shortest."
+          "doc": "Number of steps after which the values repeat best, for seasonal naive; 0 for the shortest season."
         },
         {
           "name": "decidedAt",

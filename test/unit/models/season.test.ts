@@ -144,7 +144,19 @@ describe("seasonal naive had best repeat", () => {
     assert.equal(bestToRepeat(daily, [day, week]), day);
   });
 
-  test("the shorter season where there is nothing to compare", () => {
+  test("a season only if it is clearly better than those before it", () => {
+    const past = pastOf(6 * week, (_, noise) => noise());
+    assert.equal(bestToRepeat(past, [day, week, 6]), day);
+    assert.equal(bestToRepeat(past, [6, day]), 6);
+    let level = 0;
+    const walk = pastOf(6 * week, (_, noise) => {
+      level += noise();
+      return level;
+    });
+    assert.equal(bestToRepeat(walk, [day, 6, week]), 6);
+  });
+
+  test("the first season where there is nothing to compare", () => {
     assert.equal(
       bestToRepeat(
         pastOf(week, () => 1),
