@@ -67,7 +67,12 @@ describe("a replay", () => {
   });
 
   test("decides before the next observation what the schedule finds after one", async (t) => {
-    const short = configOf("--series.horizon=6", "--retrain.members=1", "--engine.paths=32");
+    const short = configOf(
+      "--series.horizon=6",
+      "--series.season=6",
+      "--retrain.members=1",
+      "--engine.paths=32",
+    );
     const replay = await openReplay(t, short);
     await replay.feed(hourly("a", 120));
     const [requested, promoted] = await replay.events();
@@ -79,7 +84,12 @@ describe("a replay", () => {
   test("spreads trainings by its seed", async (t) => {
     const times: number[] = [];
     for (const seed of [1, 1, 2]) {
-      const flags = ["--series.horizon=6", "--retrain.members=1", "--retrain.jitterMs=7200000"];
+      const flags = [
+        "--series.horizon=6",
+        "--series.season=6",
+        "--retrain.members=1",
+        "--retrain.jitterMs=7200000",
+      ];
       const replay = await openReplay(t, configOf(...flags), { seed });
       await replay.feed(hourly("a", 84));
       times.push((await replay.events())[0].time);
