@@ -4,8 +4,8 @@
 //   npm run bench:accuracy                         the samples
 //   npm run bench:accuracy -- --data DIR           other series, one CSV file each (timestamp,value)
 //   npm run bench:accuracy -- --only lake,elect    some of them
-//   more: --season N (steps; default from the timestamps), --models linear,normal, --history default (or long, or both),
-//         --threads 2
+//   more: --season N (steps; default from the timestamps), --horizon N (default the season), --models linear,normal,
+//         --history default (or long, or both), --threads 2
 
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -25,19 +25,21 @@ const { values: options } = parseArgs({
     data: { type: "string" },
     only: { type: "string" },
     season: { type: "string" },
+    horizon: { type: "string" },
     models: { type: "string", default: recipes.map(({ name }) => name).join() },
     history: { type: "string", default: "both" },
     threads: { type: "string", default: "2" },
   },
 });
 const season = options.season === undefined ? null : Number(options.season);
+const horizon = options.horizon === undefined ? null : Number(options.horizon);
 const isWanted = ({ name }: SampleSeries) =>
   options.only === undefined || options.only.split(",").includes(name);
 const folders =
   options.data === undefined
     ? ["samples", "samples/more"].map((one) => join(projectRoot, one))
     : [options.data];
-const groups = folders.map((folder) => readSamples(folder, season).filter(isWanted));
+const groups = folders.map((folder) => readSamples(folder, season, horizon).filter(isWanted));
 const trained = recipes.filter(({ name }) => options.models.split(",").includes(name));
 const asked = histories.filter(({ name }) => options.history === "both" || options.history === name);
 if (trained.length === 0 || asked.length === 0)
@@ -60,7 +62,9 @@ for (const history of asked) {
 await engine.close();
 
 process.stdout.write(`${tables.join("\n")}\n`);
-const isWhole = options.data === undefined && options.only === undefined && season === null;
+const isWhole = [options.data, options.only, options.season, options.horizon].every(
+  (option) => option === undefined,
+);
 if (isWhole && trained.length === recipes.length && asked.length === histories.length) {
   const head =
     "# Accuracy\n\n`npm run bench:accuracy` writes this page. Do not edit it; run the command again. The series are those of [samples](../samples/README.md).\n";
@@ -70,8 +74,8 @@ if (isWhole && trained.length === recipes.length && asked.length === histories.l
 async function measure(series: SampleSeries, history: (typeof histories)[number]): Promise<SeriesScores> {
   const scoreOf = (model: Model) =>
     scoreForecaster(series, async () => serve(families, model, series.season));
-  const { name, season } = series;
-  const naive = await scoreOf(families.baselineFor(name, { horizon: season, season, channels: 1 }));
+  const { name, season, horizon } = series;
+  const naive = await scoreOf(families.baselineFor(name, { horizon, season, channels: 1 }));
   const ours: ModelScore[] = [];
   for (const recipe of trained) {
     const before = process.cpuUsage();

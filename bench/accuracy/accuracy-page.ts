@@ -67,13 +67,13 @@ export function accuracySection(
   }
 }
 
-const method = `The test part is the last tenth of each series, at most 1,000 points. A forecast of one season starts at every half season of the test part. All learning and
-all choices use the 60 seasons before the test part: what a worker stores by default. MASE and CRPS (twice the mean pinball loss over
+const method = `The test part is the last tenth of each series, at most 1,000 points. A forecast of one season (τ) starts at every half season of the test part. All learning and
+all choices use the 60 τ before the test part: what a worker stores by default. MASE and CRPS (twice the mean pinball loss over
 the quantiles .05 … .95) are divided by the mean one-step change before the test part. Lower is better. Coverage is that of the uncalibrated interval and should be .80.
 
 \`seasonal-naive\` is the family that workers serve to series without a model: the last season, with the distribution of its recent errors. \`linear\` is the linear
-family; \`quick\`, \`normal\` and \`thorough\` are ForecastNet with that \`retrain.effort\`, at most four nets, 100 sample paths. All are trained as a worker trains them, with one seed, before the
-gate: a worker would refuse those that are worse than seasonal-naive.`;
+family, the first model of a series; \`quick\`, \`normal\` and \`thorough\` are what follows with that \`retrain.effort\`: linear and ForecastNet models, averaged if that validates better than
+the best alone. All are trained as a worker trains them, with one seed, before the gate: a worker would refuse those that are worse than seasonal-naive.`;
 
 const longMethod = `The same with at most 3,000 points before the test part, as the other forecasters had. Those were measured once with their own libraries, by the same
 protocol, and are quoted: ${marks.map((mark) => `\`${mark}\` ${markedForecasters[mark]}`).join("; ")}.`;
