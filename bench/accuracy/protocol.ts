@@ -51,12 +51,8 @@ export async function scoreForecaster(
   history = longHistory,
 ): Promise<Score> {
   const { values, season, horizon, name } = series;
-  const testFrom = testStart(values);
-  const naiveError = naiveErrorOf(values, 0, testFrom);
-  if (naiveError === null)
-    throw new Error(`${name}: it does not move before its test part; nothing can be scored`);
-  const origins: number[] = [];
-  for (let o = testFrom; o + horizon <= values.length; o += horizon / 2) origins.push(Math.floor(o));
+  const naiveError = unitOf(series);
+  const origins = originsOf(series);
   const fitted = await forecaster(pastOf(series, history), season, name);
   const forecasts = await fitted(values, origins);
   const sheet = new ScoreSheet(levels);
@@ -70,6 +66,20 @@ export async function scoreForecaster(
     }
   });
   return { mase: sheet.mase(naiveError), crps: sheet.crps(naiveError), coverage80: sheet.coverage80 };
+}
+
+/** The first is the first point of the test part. */
+export function originsOf({ values, horizon }: SampleSeries): readonly number[] {
+  const origins: number[] = [];
+  for (let o = testStart(values); o + horizon <= values.length; o += horizon / 2) origins.push(Math.floor(o));
+  return origins;
+}
+
+/** What errors are divided by. */
+export function unitOf({ values, name }: SampleSeries): number {
+  const naiveError = naiveErrorOf(values, 0, testStart(values));
+  if (naiveError !== null) return naiveError;
+  throw new Error(`${name}: it does not move before its test part; nothing can be scored`);
 }
 
 /** What a forecaster may be fitted on. */
