@@ -124,10 +124,10 @@ describe("the median", () => {
 });
 
 describe("a calibrator", () => {
-  test("the state has one number per level and output, and one per channel", () => {
+  test("the state has one number per level and output, and per channel two and one per interval", () => {
     const shape = { channels: 2, horizon: 24, scale: [1, 5] };
-    assert.equal(new Calibrator({ ...shape, levels: LEVELS }).state.length, 9 * 48 + 2);
-    assert.equal(new Calibrator({ ...shape, levels: [0.1, 0.9] }).state.length, 3 * 48 + 2);
+    assert.equal(new Calibrator({ ...shape, levels: LEVELS }).state.length, 9 * 48 + 2 * (2 + 4));
+    assert.equal(new Calibrator({ ...shape, levels: [0.1, 0.9] }).state.length, 3 * 48 + 2 * (2 + 1));
   });
 
   test("raw quantiles stay unchanged before the first update", () => {
@@ -169,9 +169,9 @@ describe("a calibrator", () => {
       [-1, -1],
       [1, 1],
     ]);
-    assert.ok(high > 9 && high > -3 * low, `the channel at 9 has ${low} to ${high}`);
+    assert.ok(high > 9 && high > -1.5 * low, `the channel at 9 has ${low} to ${high}`);
     assert.ok(
-      otherLow < -9 && -otherLow > 3 * otherHigh,
+      otherLow < -9 && -otherLow > 1.5 * otherHigh,
       `the channel at -9 has ${otherLow} to ${otherHigh}`,
     );
   });
@@ -182,7 +182,7 @@ describe("a calibrator", () => {
       assert.throws(() => new Calibrator({ ...shape, levels }), /levels must ascend/);
     }
     const calibrator = new Calibrator({ ...shape, levels: [0.5] });
-    assert.throws(() => calibrator.load(new Float32Array(5), 1), /has 2 numbers, not 5/);
+    assert.throws(() => calibrator.load(new Float32Array(5), 1), /has 3 numbers, not 5/);
     assert.throws(() => learnStep(calibrator, 0, [Number.NaN], Float32Array.of(0)), /cannot learn from NaN/);
   });
 });
