@@ -60,6 +60,13 @@ interface CorrectionScratch {
 
 let scratch = scratchOf(0);
 
+/** One update of w: by how much, and for which case of level-moves.ts. */
+interface Widening {
+  readonly channel: number;
+  readonly step: number;
+  readonly found: number;
+}
+
 export class Calibrator {
   /**
    * [level][output] δ, with the peaks in the row of the median or in an extra row; u of each channel; e of each channel;
@@ -79,6 +86,8 @@ export class Calibrator {
   readonly #widthsAt: number;
   /** r */
   readonly #reach: Float64Array;
+  /** Updates that e remembers. */
+  readonly #remembered: number;
 
   constructor({ levels, channels, horizon, scale }: CalibratorShape) {
     this.#moves = levelMovesOf(levels);
@@ -91,9 +100,10 @@ export class Calibrator {
     this.#peaksAt = (median < 0 ? levels.length : median) * this.#outputs;
     this.#unitsAt = (median < 0 ? levels.length + 1 : levels.length) * this.#outputs;
     this.#reach = reachOf(horizon);
+    this.#remembered = Math.max(leastRemembered, rememberedHorizons * horizon) * horizon;
     this.#signsAt = this.#unitsAt + channels;
     this.#widthsAt = this.#signsAt + channels;
-    this.state = new Float32Array(this.#widthsAt + this.#levels.intervals.length * channels);
+    this.state = new Float32Array(this.#widthsAt + this.#levels.lower.length * channels);
     for (let c = 0; c < channels; c++) this.state[this.#unitsAt + c] = bounded(scale[c]);
   }
 
@@ -142,7 +152,7 @@ export class Calibrator {
 
   #learnChannel({ count, quantiles, steps, starts, actuals }: MaturedSlot, channel: number): void {
     const { state } = this;
-    const { median, levels, below, inner } = this.#levels;
+    const { median, levels, below } = this.#levels;
     const { moves, pulls } = this.#moves;
     const outputs = this.#outputs;
     const size = levels.length;
@@ -160,13 +170,10 @@ export class Calibrator {
       const pull = this.#followSign(channel, error) * pulls[found];
       for (let l = 0, o = output, m = found * size; l < size; l++, o += outputs, m++) {
         const move = moves[m] + pull;
-        // A level that equals its inner neighbour must not move inwards: it would press the levels of its side together,
-        // without end while a peak is covered.
-        const isPressed = inner[l] >= 0 && quantiles[at + inner[l]] === quantiles[at + l];
-        if (l === median || (isPressed && l < below === move > 0)) continue;
+        if (l === median || (l < below === move > 0 && this.#isPressed(l, quantiles, at))) continue;
         state[o] = clamped(state[o] + step * move);
       }
-      this.#widen(channel, unit / this.#horizon, found, quantiles.subarray(at, at + size));
+      this.#widen({ channel, step: unit / this.#horizon, found }, quantiles, at);
       const peakAt = this.#peaksAt + output;
       const peak = state[peakAt];
       const isOutside = y < quantiles[at] || y > quantiles[at + size - 1];
@@ -174,17 +181,27 @@ export class Calibrator {
     }
   }
 
-  /** Moves w of a channel. An interval with a level that equals its inner neighbour is not narrowed, as for δ. */
-  #widen(channel: number, step: number, found: number, stated: Float32Array): void {
+  /** Moves w of a channel. */
+  #widen({ channel, step, found }: Widening, stated: Float32Array, at: number): void {
     const { state } = this;
-    const { intervals, inner } = this.#levels;
-    const isPressed = (l: number) => l >= 0 && inner[l] >= 0 && stated[l] === stated[inner[l]];
-    for (let j = 0; j < intervals.length; j++) {
-      const widening = this.#moves.widenings[found * intervals.length + j];
-      if (widening < 0 && (isPressed(intervals[j].lower) || isPressed(intervals[j].upper))) continue;
-      const at = this.#widthsAt + j * this.#channels + channel;
-      state[at] = clamped(state[at] + step * widening);
+    const { lower, upper } = this.#levels;
+    const { widenings } = this.#moves;
+    const count = lower.length;
+    for (let j = 0, i = this.#widthsAt + channel; j < count; j++, i += this.#channels) {
+      const widening = widenings[found * count + j];
+      if (widening < 0 && (this.#isPressed(lower[j], stated, at) || this.#isPressed(upper[j], stated, at)))
+        continue;
+      state[i] = clamped(state[i] + step * widening);
     }
+  }
+
+  /**
+   * True for a level that equals its inner neighbour. It must not move inwards: it would press the levels of its side
+   * together, without end while a peak is covered.
+   */
+  #isPressed(l: number, stated: Float32Array, at: number): boolean {
+    const inner = l < 0 ? -1 : this.#levels.inner[l];
+    return inner >= 0 && stated[at + inner] === stated[at + l];
   }
 
   /** Adds δ and w to the raw quantiles, level after level, the order in which memory holds them. */
@@ -282,8 +299,7 @@ export class Calibrator {
   #followSign(channel: number, error: number): number {
     const { state } = this;
     const at = this.#signsAt + channel;
-    const remembered = Math.max(leastRemembered, rememberedHorizons * this.#horizon) * this.#horizon;
-    state[at] += (Math.sign(error) - state[at]) / remembered;
+    state[at] += (Math.sign(error) - state[at]) / this.#remembered;
     return Math.max(0, Math.abs(state[at]) - oneSided) / (1 - oneSided);
   }
 }

@@ -14,17 +14,11 @@ import { normalQuantile } from "../models/normal.ts";
 /** η: the learning rate of the outermost levels, in typical errors per step. */
 const fastest = 0.03;
 /** κ: how fast the whole distribution is widened or narrowed at one output, in the same unit. */
-const scaleRate = 0.05;
+const scaleRate = 0.06;
 /** ω: how fast an interval is widened or narrowed at all outputs of a channel, in the same unit. */
-const sharedRate = 0.2;
+const sharedRate = 0.25;
 /** λ: how fast all levels are moved together when the errors are one-sided, in the same unit. */
 const pullRate = 0.1;
-
-/** Two levels at the same distance from the median, or one that has no such partner; −1 for none. */
-export interface Interval {
-  readonly lower: number;
-  readonly upper: number;
-}
 
 export interface CalibratedLevels {
   readonly levels: Float64Array;
@@ -37,7 +31,9 @@ export interface CalibratedLevels {
   readonly hasCentre: boolean;
   /** The next level towards the median, or beyond it for the innermost; −1 for none. */
   readonly inner: Int32Array;
-  readonly intervals: readonly Interval[];
+  /** The levels of each interval; −1 for none. */
+  readonly lower: Int32Array;
+  readonly upper: Int32Array;
   /** The index of the interval of a level; −1 for the median. */
   readonly intervalOf: Int32Array;
   /** (2p − 1)²: the outer levels determine coverage and learn fastest; the median does not learn. */
@@ -59,7 +55,7 @@ export function calibratedLevels(given: ArrayLike<number>): CalibratedLevels {
   const above = median < 0 ? below : below + 1;
   const normal = levels.map((level) => (level === 0.5 ? 0 : normalQuantile(level)));
   const length = Math.sqrt(normal.reduce((sum, z) => sum + z * z, 0)) || 1;
-  const intervals = intervalsOf(levels);
+  const { lower, upper } = intervalsOf(levels);
   return {
     levels,
     below,
@@ -67,8 +63,9 @@ export function calibratedLevels(given: ArrayLike<number>): CalibratedLevels {
     median,
     hasCentre: median >= 0 || (below > 0 && above < levels.length),
     inner: Int32Array.from(levels, (_, l) => innerOf(l, { below, above, median, count: levels.length })),
-    intervals,
-    intervalOf: Int32Array.from(levels, (_, l) => intervals.findIndex((j) => j.lower === l || j.upper === l)),
+    lower,
+    upper,
+    intervalOf: Int32Array.from(levels, (_, l) => Math.max(lower.indexOf(l), upper.indexOf(l))),
     weights: levels.map((level) => (2 * level - 1) ** 2),
     normal,
     scaleSteps: normal.map((z) => (scaleRate * z) / length),
@@ -86,13 +83,17 @@ function innerOf(
   return next >= 0 && next < count && (l < below || l >= above) ? next : -1;
 }
 
-function intervalsOf(levels: Float64Array): Interval[] {
+/** Pairs of levels p and 1 − p, and levels that have no such partner. */
+function intervalsOf(levels: Float64Array): Pick<CalibratedLevels, "lower" | "upper"> {
   const mirrorOf = (level: number) => levels.findIndex((other) => Math.abs(level + other - 1) < 1e-9);
-  return Array.from(levels, (level, l): Interval | null => {
+  const pairs = Array.from(levels, (level, l) => {
     const mirror = mirrorOf(level);
-    if (level < 0.5) return { lower: l, upper: mirror };
-    return level > 0.5 && mirror < 0 ? { lower: -1, upper: l } : null;
-  }).filter((interval) => interval !== null);
+    return level < 0.5 ? [l, mirror] : level > 0.5 && mirror < 0 ? [-1, l] : [];
+  }).filter((pair) => pair.length > 0);
+  return {
+    lower: Int32Array.from(pairs, ([lower]) => lower),
+    upper: Int32Array.from(pairs, ([, upper]) => upper),
+  };
 }
 
 const movesByLevels = new Map<string, LevelMoves>();
@@ -123,7 +124,7 @@ export class LevelMoves {
     this.levels = levels;
     this.#gradients = new Float64Array(length);
     this.moves = new Float64Array(cases * length);
-    this.widenings = new Float64Array(cases * levels.intervals.length);
+    this.widenings = new Float64Array(cases * levels.lower.length);
     this.pulls = new Float64Array(cases);
     this.#isKnown = new Uint8Array(cases);
   }
@@ -146,7 +147,7 @@ export class LevelMoves {
   }
 
   #compute(found: number, y: number, stated: Float32Array, at: number): number {
-    const { levels, median, intervals, weights, normal, scaleSteps } = this.levels;
+    const { levels, median, lower, upper, weights, normal, scaleSteps } = this.levels;
     const g = this.#gradients;
     const start = found * g.length;
     const learning = Math.max(1, median < 0 ? g.length : g.length - 1);
@@ -160,11 +161,10 @@ export class LevelMoves {
     for (let l = 0; l < g.length; l++)
       this.moves[start + l] = fastest * weights[l] * g[l] + scaleSteps[l] * tooNarrow;
     this.pulls[found] = (pullRate * tooLow) / (learning / 2);
-    for (let j = 0; j < intervals.length; j++) {
-      const { lower, upper } = intervals[j];
-      const outwards = (upper < 0 ? 0 : g[upper]) - (lower < 0 ? 0 : g[lower]);
-      this.widenings[found * intervals.length + j] =
-        sharedRate * weights[lower < 0 ? upper : lower] ** 2 * outwards;
+    for (let j = 0; j < lower.length; j++) {
+      const outwards = (upper[j] < 0 ? 0 : g[upper[j]]) - (lower[j] < 0 ? 0 : g[lower[j]]);
+      const weight = weights[lower[j] < 0 ? upper[j] : lower[j]];
+      this.widenings[found * lower.length + j] = sharedRate * weight ** 2 * outwards;
     }
     this.#isKnown[found] = 1;
     return found;

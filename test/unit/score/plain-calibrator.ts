@@ -55,7 +55,7 @@ export class PlainCalibrator {
     const length = Math.sqrt(normal.reduce((sum, z) => sum + z * z, 0)) || 1;
     const pull = this.#oneSided(output, error) * ((0.1 * tooLow) / (Math.max(1, learning.length) / 2));
     for (let l = 0; l < levels.length; l++) {
-      const scaleStep = (0.05 * normal[l]) / length;
+      const scaleStep = (0.06 * normal[l]) / length;
       const move = 0.03 * (2 * levels[l] - 1) ** 2 * gradients[l] + scaleStep * tooNarrow + pull;
       const at = l * this.#outputs + output;
       if (l !== median && !this.#isBlocked(l, move, stated))
@@ -124,7 +124,7 @@ export class PlainCalibrator {
       const outwards = pair.reduce((sum, l) => sum + (l < below ? -gradients[l] : gradients[l]), 0);
       const isBlocked = pair.some((l) => this.#isBlocked(l, l < below ? 1 : -1, stated));
       if (outwards < 0 && isBlocked) continue;
-      const widening = 0.2 * ((2 * levels[pair[0]] - 1) ** 2) ** 2 * outwards;
+      const widening = 0.25 * ((2 * levels[pair[0]] - 1) ** 2) ** 2 * outwards;
       const at = this.#widthsAt + j * channels + Math.floor(output / horizon);
       this.state[at] = bounded(this.state[at] + (unit / horizon) * widening);
     }
