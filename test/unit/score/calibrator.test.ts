@@ -91,6 +91,29 @@ describe("calibrated intervals", () => {
     assert.ok(near[8] > 8 && far[8] > 8, `${near[8]} and ${far[8]} do not reach the new level`);
   });
 
+  test("intervals at far steps widen by what near steps have shown, before their own observations come", () => {
+    const story: Story = {
+      values: noise(12, 9),
+      horizon: 24,
+      forecast: () => ({ centre: 0, deviation: 0.2 }),
+    };
+    const [raw, far] = [rawOf(story), play(story)].map((stated) => pick(stated[11], 23, LEVELS.length));
+    assert.ok(
+      far[0] < raw[0] && far[8] > raw[8],
+      `${far[0]} to ${far[8]} is not wider than the raw interval`,
+    );
+    assertNear(far[8] + far[0], 0, 1e-6);
+  });
+
+  test("both ends of an interval follow a shift when all errors have been on one side for long", () => {
+    const values = noise(1_000, 10).map((value) => value + 8);
+    const stated = play({ values, horizon: 6, forecast: () => ({ centre: 0, deviation: 1 }) });
+    for (const h of [0, 5]) {
+      const own = pick(stated[999], h, LEVELS.length);
+      assert.ok(own[0] > 4, `the lowest level at step ${h} is still at ${own[0]}`);
+    }
+  });
+
   test("intervals become narrow again when the forecasts are right again", () => {
     const values = noise(2_000, 5).map((value, t) => (t < 600 || t >= 648 ? value : value + 8));
     const stated = play({ values, horizon: 24, forecast: () => ({ centre: 0, deviation: 1 }) });
@@ -160,6 +183,28 @@ describe("a calibrator", () => {
     assert.equal(after(Float32Array.of(-1, 0, 2, 2))[3], 0);
     assert.ok(after(Float32Array.of(-1, 0, 2, 2))[2] < 0);
     assert.ok(after(Float32Array.of(-1, 0, 2, 3))[3] < 0);
+  });
+
+  test("an interval with a level that equals its inner neighbour is not narrowed", () => {
+    const widthAfter = (stated: Float32Array) => {
+      const calibrator = new Calibrator({ levels: LEVELS, channels: 1, horizon: 1, scale: [1] });
+      learnStep(calibrator, 0, [0.5], stated);
+      return calibrator.state[9 + 2];
+    };
+    assert.ok(widthAfter(Float32Array.of(-4, -3, -2, -1, 0, 1, 2, 3, 4)) < 0);
+    assert.equal(widthAfter(Float32Array.of(-4, -3, -2, -1, 0, 1, 2, 4, 4)), 0);
+    assert.equal(widthAfter(Float32Array.of(-4, -4, -2, -1, 0, 1, 2, 3, 4)), 0);
+  });
+
+  test("the state of an earlier version, without sides and widths, is continued", () => {
+    const shape = { levels: [0.1, 0.5, 0.9], channels: 2, horizon: 2, scale: [1, 3] };
+    const earlier = Float32Array.from({ length: 3 * 4 + 2 }, (_, i) => i + 1);
+    const calibrator = new Calibrator(shape);
+    learnStep(calibrator, 0, [9, 9], Float32Array.of(-1, 0, 1, -1, 0, 1));
+    calibrator.load(earlier, 40);
+    assert.deepEqual([...calibrator.state], [...earlier, 0, 0, 0, 0]);
+    assert.equal(calibrator.learntSteps, 40);
+    assert.equal(calibrator.canLoad(earlier.length - 1), false);
   });
 
   test("each channel learns from its own observations only", () => {
