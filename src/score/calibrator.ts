@@ -60,13 +60,6 @@ interface CorrectionScratch {
 
 let scratch = scratchOf(0);
 
-/** One update of w: by how much, and for which case of level-moves.ts. */
-interface Widening {
-  readonly channel: number;
-  readonly step: number;
-  readonly found: number;
-}
-
 export class Calibrator {
   /**
    * [level][output] δ, with the peaks in the row of the median or in an extra row; u of each channel; e of each channel;
@@ -153,7 +146,8 @@ export class Calibrator {
   #learnChannel({ count, quantiles, steps, starts, actuals }: MaturedSlot, channel: number): void {
     const { state } = this;
     const { median, levels, below } = this.#levels;
-    const { moves, pulls } = this.#moves;
+    const { moves, widenings, pulls } = this.#moves;
+    const intervals = this.#levels.lower.length;
     const outputs = this.#outputs;
     const size = levels.length;
     if (!Number.isFinite(actuals[channel])) throw new RangeError(`cannot learn from ${actuals[channel]}`);
@@ -167,31 +161,23 @@ export class Calibrator {
       const unit = this.#followError(channel, Math.abs(error), updates);
       const step = unit * this.#reach[steps[i]];
       const found = this.#moves.caseOf(y, quantiles, at);
+      const { isTied } = this.#moves;
       const pull = this.#followSign(channel, error) * pulls[found];
       for (let l = 0, o = output, m = found * size; l < size; l++, o += outputs, m++) {
         const move = moves[m] + pull;
-        if (l === median || (l < below === move > 0 && this.#isPressed(l, quantiles, at))) continue;
+        if (l === median || (isTied && l < below === move > 0 && this.#isPressed(l, quantiles, at))) continue;
         state[o] = clamped(state[o] + step * move);
       }
-      this.#widen({ channel, step: unit / this.#horizon, found }, quantiles, at);
+      const share = unit / this.#horizon;
+      for (let j = 0, w = this.#widthsAt + channel; j < intervals; j++, w += this.#channels) {
+        const widening = widenings[found * intervals + j];
+        if (isTied && widening < 0 && this.#isIntervalPressed(j, quantiles, at)) continue;
+        state[w] = clamped(state[w] + share * widening);
+      }
       const peakAt = this.#peaksAt + output;
       const peak = state[peakAt];
       const isOutside = y < quantiles[at] || y > quantiles[at + size - 1];
       state[peakAt] = isOutside && Math.abs(error) > Math.abs(peak) ? clamped(error) : peak * fading;
-    }
-  }
-
-  /** Moves w of a channel. */
-  #widen({ channel, step, found }: Widening, stated: Float32Array, at: number): void {
-    const { state } = this;
-    const { lower, upper } = this.#levels;
-    const { widenings } = this.#moves;
-    const count = lower.length;
-    for (let j = 0, i = this.#widthsAt + channel; j < count; j++, i += this.#channels) {
-      const widening = widenings[found * count + j];
-      if (widening < 0 && (this.#isPressed(lower[j], stated, at) || this.#isPressed(upper[j], stated, at)))
-        continue;
-      state[i] = clamped(state[i] + step * widening);
     }
   }
 
@@ -200,8 +186,14 @@ export class Calibrator {
    * together, without end while a peak is covered.
    */
   #isPressed(l: number, stated: Float32Array, at: number): boolean {
-    const inner = l < 0 ? -1 : this.#levels.inner[l];
+    const inner = this.#levels.inner[l];
     return inner >= 0 && stated[at + inner] === stated[at + l];
+  }
+
+  #isIntervalPressed(j: number, stated: Float32Array, at: number): boolean {
+    const { lower, upper } = this.#levels;
+    const isLowerPressed = lower[j] >= 0 && this.#isPressed(lower[j], stated, at);
+    return isLowerPressed || (upper[j] >= 0 && this.#isPressed(upper[j], stated, at));
   }
 
   /** Adds δ and w to the raw quantiles, level after level, the order in which memory holds them. */

@@ -114,6 +114,8 @@ export class LevelMoves {
   readonly widenings: Float64Array;
   /** One per case. */
   readonly pulls: Float64Array;
+  /** Whether neighbours among the quantiles of the last `caseOf` are equal or out of order. */
+  isTied = false;
   readonly #isKnown: Uint8Array;
   /** g */
   readonly #gradients: Float64Array;
@@ -135,13 +137,21 @@ export class LevelMoves {
     let below = 0;
     let notAbove = 0;
     let last = Number.NEGATIVE_INFINITY;
+    let isTied = false;
     for (let l = 0; l < length; l++) {
       const quantile = stated[at + l];
       if (quantile < y) below++;
       if (quantile <= y) notAbove++;
-      if (!(quantile >= last)) return this.#compute((length + 1) ** 2, y, stated, at);
+      if (!(quantile > last)) {
+        isTied = true;
+        if (!(quantile >= last)) {
+          this.isTied = true;
+          return this.#compute((length + 1) ** 2, y, stated, at);
+        }
+      }
       last = quantile;
     }
+    this.isTied = isTied;
     const found = below * (length + 1) + notAbove;
     return this.#isKnown[found] === 1 ? found : this.#compute(found, y, stated, at);
   }
