@@ -1,10 +1,12 @@
 // The forecasters that are compared: models of our families, trained on the past as a worker trains them, stored as it stores
 // them, and asked as it asks them.
 
+import { simplestOf } from "../../src/models/ensemble/family.ts";
 import type { Families } from "../../src/models/families.ts";
 import type { Effort, FamilyPlan, Model } from "../../src/models/family.ts";
 import { seasonalErrorsBefore } from "../../src/models/score-on-folds.ts";
 import { type FittedForecaster, levels } from "./protocol.ts";
+import type { SampleSeries } from "./sample-series.ts";
 
 /** What a series is trained with. */
 export interface Recipe {
@@ -15,12 +17,15 @@ export interface Recipe {
   readonly members: number;
 }
 
-/** The recipes of the page, by the names that the configuration has for them. */
+/**
+ * The recipes of the page, by the names that the configuration has for them: the linear model that a series gets first, and what
+ * it gets then with each effort.
+ */
 export const recipes: readonly Recipe[] = [
-  { name: "linear", family: "linear", effort: "normal", members: 1 },
-  { name: "quick", family: "forecastnet", effort: "quick", members: 4 },
-  { name: "normal", family: "forecastnet", effort: "normal", members: 4 },
-  { name: "thorough", family: "forecastnet", effort: "thorough", members: 4 },
+  { name: "linear", family: "linear", effort: "normal", members: 4 },
+  { name: "quick", family: "ensemble", effort: "quick", members: 4 },
+  { name: "normal", family: "ensemble", effort: "normal", members: 4 },
+  { name: "thorough", family: "ensemble", effort: "thorough", members: 4 },
 ];
 
 export interface Trained {
@@ -33,9 +38,9 @@ export async function trainOn(
   families: Families,
   past: Float64Array,
   { family, effort, members }: Recipe,
-  { name, season }: { readonly name: string; readonly season: number },
+  { name, season, horizon }: Pick<SampleSeries, "name" | "season" | "horizon">,
 ): Promise<Trained | null> {
-  const plan: FamilyPlan = { family, horizon: season, season, form: "auto", effort, members };
+  const plan: FamilyPlan = { family, horizon, season, form: "auto", effort, members };
   const task = { key: name, plan, channels: 1, series: [{ values: past, filled: null }], seed: 1 };
   const result = await families.named(family).train(task, new AbortController().signal);
   if (result.outcome === "cancelled") throw new Error(`${name}: training was cancelled`);
@@ -43,8 +48,9 @@ export async function trainOn(
     process.stderr.write(`${name}: no model, seasonal-naive serves: ${result.reason}\n`);
     return null;
   }
-  const bytes = families.of(result.model).encode({ ...result.model, version: "bench" }, "float16");
-  return { model: families.of(result.model).decode(bytes, name), bytes: bytes.length };
+  const model = simplestOf(result.model);
+  const bytes = families.of(model).encode({ ...model, version: "bench" }, "float16");
+  return { model: families.of(model).decode(bytes, name), bytes: bytes.length };
 }
 
 /** Asks a model at every origin with what a window would hold there. Its point is the median. */

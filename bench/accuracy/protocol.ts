@@ -35,12 +35,12 @@ export interface Score {
 export interface HistoryRule {
   readonly name: "default" | "long";
   readonly title: string;
-  stepsOf(season: number): number;
+  stepsOf(horizon: number): number;
 }
 
 /** What a worker stores by default, and what the other forecasters had. */
 export const histories: readonly HistoryRule[] = [
-  { name: "default", title: "With the default history, 60 seasons", stepsOf: (season) => 60 * season },
+  { name: "default", title: "With the default history, 60 horizons", stepsOf: (horizon) => 60 * horizon },
   { name: "long", title: "With 3,000 points", stepsOf: () => 3_000 },
 ];
 const longHistory = histories[1];
@@ -50,18 +50,14 @@ export async function scoreForecaster(
   forecaster: Forecaster,
   history = longHistory,
 ): Promise<Score> {
-  const { values, season, name } = series;
-  const testFrom = testStart(values);
-  const naiveError = naiveErrorOf(values, 0, testFrom);
-  if (naiveError === null)
-    throw new Error(`${name}: it does not move before its test part; nothing can be scored`);
-  const origins: number[] = [];
-  for (let o = testFrom; o + season <= values.length; o += season / 2) origins.push(Math.floor(o));
+  const { values, season, horizon, name } = series;
+  const naiveError = unitOf(series);
+  const origins = originsOf(series);
   const fitted = await forecaster(pastOf(series, history), season, name);
   const forecasts = await fitted(values, origins);
   const sheet = new ScoreSheet(levels);
   origins.forEach((origin, i) => {
-    for (let h = 0; h < season; h++) {
+    for (let h = 0; h < horizon; h++) {
       sheet.add(
         values[origin + h],
         forecasts[i].quantiles.map((quantiles) => quantiles[h]),
@@ -72,10 +68,24 @@ export async function scoreForecaster(
   return { mase: sheet.mase(naiveError), crps: sheet.crps(naiveError), coverage80: sheet.coverage80 };
 }
 
+/** The first is the first point of the test part. */
+export function originsOf({ values, horizon }: SampleSeries): readonly number[] {
+  const origins: number[] = [];
+  for (let o = testStart(values); o + horizon <= values.length; o += horizon / 2) origins.push(Math.floor(o));
+  return origins;
+}
+
+/** What errors are divided by. */
+export function unitOf({ values, name }: SampleSeries): number {
+  const naiveError = naiveErrorOf(values, 0, testStart(values));
+  if (naiveError !== null) return naiveError;
+  throw new Error(`${name}: it does not move before its test part; nothing can be scored`);
+}
+
 /** What a forecaster may be fitted on. */
-export function pastOf({ values, season }: SampleSeries, history: HistoryRule): Float64Array {
+export function pastOf({ values, horizon }: SampleSeries, history: HistoryRule): Float64Array {
   const end = testStart(values);
-  return values.slice(Math.max(0, end - history.stepsOf(season)), end);
+  return values.slice(Math.max(0, end - history.stepsOf(horizon)), end);
 }
 
 function testStart({ length }: Float64Array): number {

@@ -1,5 +1,5 @@
-// Series to be forecast, one CSV file each: header `timestamp,value`, one row per step, oldest first. The season,
-// which is also the horizon, follows from the step between rows.
+// Series to be forecast, one CSV file each: header `timestamp,value`, one row per step, oldest first. The season follows from
+// the step between rows, and is also the horizon, unless they are given.
 
 import { readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
@@ -7,8 +7,10 @@ import { basename, join } from "node:path";
 export interface SampleSeries {
   readonly name: string;
   readonly values: Float64Array;
-  /** Steps after which the series is expected to repeat, and steps ahead. */
+  /** Steps after which the series is expected to repeat. */
   readonly season: number;
+  /** Steps ahead. */
+  readonly horizon: number;
 }
 
 const minuteMs = 60_000;
@@ -26,14 +28,19 @@ const seasons: readonly (readonly [upToMs: number, season: number])[] = [
   [135 * 24 * 60 * minuteMs, 4],
 ];
 
-export function readSamples(directory: string, season: number | null): SampleSeries[] {
+/** `season` is null where it follows from the timestamps, `horizon` where it is the season. */
+export function readSamples(
+  directory: string,
+  season: number | null,
+  horizon: number | null = null,
+): SampleSeries[] {
   const files = readdirSync(directory).filter((file) => file.endsWith(".csv"));
   if (files.length === 0)
     throw new Error(`${directory} holds no .csv file; give a directory of series with --data`);
-  return files.sort().map((file) => readSample(join(directory, file), season));
+  return files.sort().map((file) => readSample(join(directory, file), season, horizon));
 }
 
-function readSample(path: string, season: number | null): SampleSeries {
+function readSample(path: string, givenSeason: number | null, horizon: number | null): SampleSeries {
   const [header, ...rows] = readFileSync(path, "utf8").trim().split(/\r?\n/);
   if (header.trim() !== "timestamp,value") {
     throw new Error(`${path}:1: the header is "${header}"; it must be "timestamp,value"`);
@@ -46,7 +53,7 @@ function readSample(path: string, season: number | null): SampleSeries {
     const timeMs = isDate
       ? Date.parse(/^\d{4}-\d{2}$/.test(time) ? `${time}-01` : time.replace(" ", "T"))
       : Number.NaN;
-    if (Number.isNaN(timeMs) && season === null)
+    if (Number.isNaN(timeMs) && givenSeason === null)
       throw new Error(`${path}:${i + 2}: "${time}" is not a time; write it as ISO 8601, or give --season`);
     if (value === undefined || value.trim() === "" || !Number.isFinite(Number(value))) {
       throw new Error(`${path}:${i + 2}: "${value}" is not a number; fill gaps before measuring`);
@@ -54,7 +61,8 @@ function readSample(path: string, season: number | null): SampleSeries {
     timesMs.push(timeMs);
     return Number(value);
   });
-  return { name: basename(path, ".csv"), values, season: season ?? seasonOf(timesMs, path) };
+  const season = givenSeason ?? seasonOf(timesMs, path);
+  return { name: basename(path, ".csv"), values, season, horizon: horizon ?? season };
 }
 
 function seasonOf(timesMs: readonly number[], path: string): number {

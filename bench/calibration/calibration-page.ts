@@ -1,7 +1,7 @@
 // The tables of `bench:calibration`, one for each part of the replays, printed and written to docs/calibration.md.
 
 import type { Section } from "../rig/report.ts";
-import { missedBars } from "./bars.ts";
+import { crpsBar, crpsRatio, missedBars } from "./bars.ts";
 import type { Replayed } from "./replay.ts";
 import type { Tally } from "./tally.ts";
 
@@ -65,8 +65,25 @@ function section(title: string, outcomes: readonly Outcome[], part: Part): Secti
     method: "Coverage in percent. Width, CRPS and MAE of the median: calibrated ÷ raw.",
     columns,
     rows,
-    outcome: missed.length === 0 ? "All bars are met." : `Bars missed: ${missed.join("; ")}.`,
+    outcome: [
+      missed.length === 0
+        ? "All bars of coverage are met."
+        : `Bars of coverage missed: ${missed.join("; ")}.`,
+      ...(outcomes.some(({ shift }) => shift !== 0) ? [] : [crpsWords(outcomes, part)]),
+    ].join(" "),
   };
+}
+
+/** Whether the bar of the CRPS is met, for each tier. It applies only where nothing shifts. */
+function crpsWords(outcomes: readonly Outcome[], part: Part): string {
+  const words = [...new Set(outcomes.map(({ tier }) => tier))].map((tier) => {
+    const own = outcomes.filter((outcome) => outcome.tier === tier);
+    const ratio = crpsRatio(
+      own.map(({ raw, calibrated }) => ({ raw: raw[part], calibrated: calibrated[part] })),
+    );
+    return `${tier} ${ratio.toFixed(3)}, ${ratio <= crpsBar ? "met" : "missed"}`;
+  });
+  return `CRPS, calibrated ÷ raw, on average at most ${crpsBar}: ${words.join("; ")}.`;
 }
 
 /** Means of coverages, geometric means of ratios. */

@@ -9,9 +9,10 @@ import { seriesRules } from "../../src/runtime/config/series-rules.ts";
 import { createRandom } from "../../src/runtime/random.ts";
 import type { TrainingTask } from "../../src/training/training-task.ts";
 
-/** The defaults, but for horizon and family; season and history follow from the horizon. */
-export function settingsFor(horizon: number, family = "forecastnet"): AppConfig {
-  return loadConfig({ argv: [`--series.horizon=${horizon}`, `--series.family=${family}`], env: {} });
+/** The defaults, but for horizon, season and family. */
+export function settingsFor(horizon: number, family = "ensemble"): AppConfig {
+  const argv = [`--series.horizon=${horizon}`, `--series.season=${horizon}`, `--series.family=${family}`];
+  return loadConfig({ argv, env: {} });
 }
 
 export function taskOf(config: AppConfig, effort: Effort, number: number): TrainingTask {

@@ -4,9 +4,6 @@
 import { openThreadedEngine } from "../../src/engine/threads/threaded-engine.ts";
 import { avroCodec } from "../../src/log/codec/avro.ts";
 import { decodeForecast } from "../../src/log/codec/forecast-codec.ts";
-import { modelRecordCodec, toModelRecord } from "../../src/log/codec/model-record.ts";
-import { storedFamilies } from "../../src/models/families.ts";
-import type { TrainedModel } from "../../src/models/family.ts";
 import { EmbeddedWorkers } from "../../src/replay/embedded-workers.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { loadConfig } from "../../src/runtime/config/load.ts";
@@ -16,10 +13,9 @@ import { silentLogger } from "../../src/runtime/logging.ts";
 import { createMetrics } from "../../src/runtime/metrics.ts";
 import { checkWorkerTopics } from "../../src/service/pipeline-parts.ts";
 import type { Worker } from "../../src/service/worker.ts";
-import type { TrainingTask } from "../../src/training/training-task.ts";
 import { openTrainingThreads } from "../../src/training/training-threads.ts";
-import { Fleet, interval, matureState, seriesIdOf, timeOf, valueAt } from "../rig/fleet.ts";
-import { settingsFor, taskOf } from "./sensors.ts";
+import { Fleet, interval, matureState } from "../rig/fleet.ts";
+import { modelRecords, trainFleetModel } from "../rig/fleet-models.ts";
 import { Turnstile } from "./turnstile.ts";
 
 export const partitions = 4;
@@ -77,13 +73,9 @@ export class WholeWorker {
     const fleet = new Fleet(series, partitions, settings.history);
     await checkWorkerTopics(log, config, true);
     await log.append([...matureState(fleet, config.topics.state, settings.history, settings)]);
-    const [result] = await trainer.train([taskOfFleet(settings.history)], new AbortController().signal);
-    if (result.outcome !== "trained")
-      throw new Error(`the fleet's model: training ended as ${result.outcome}`);
-    const [trained] = result.challengers;
-    for (let number = 0; number < series; number++) {
-      await log.append([recordOf(trained, number, config.topics.models)]);
-    }
+    const kind = { family: "forecastnet", effort: "quick", steps: settings.history } as const;
+    const trained = await trainFleetModel(trainer, kind);
+    for (const record of modelRecords(fleet, config.topics.models, trained)) await log.append([record]);
     return new WholeWorker(workers, fleet, new Turnstile(trainer), config);
   }
 
@@ -149,24 +141,4 @@ export class WholeWorker {
       }
     }
   }
-}
-
-/** The past that all series of the fleet have. */
-function taskOfFleet(steps: number): TrainingTask {
-  const task = taskOf(settingsFor(24), "quick", 0);
-  const values = Float64Array.from({ length: steps }, (_, step) => valueAt(step, 0));
-  return { ...task, histories: [{ ...task.histories[0], interval, firstTimeMs: timeOf(0), values }] };
-}
-
-function recordOf(trained: TrainedModel, number: number, topic: string) {
-  const key = seriesIdOf(number);
-  const model = { ...trained.model, key };
-  const facts = { requestId: null, trainedAtMs: systemClock.nowMs() };
-  const record = toModelRecord({ ...trained, model }, facts, storedFamilies);
-  return {
-    topic,
-    partition: number % partitions,
-    key: Buffer.from(key),
-    value: modelRecordCodec.encode(record),
-  };
 }

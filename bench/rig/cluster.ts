@@ -135,12 +135,16 @@ function toMessage({ key, value, partition }: Outgoing): KafkaMessage {
 /** Runs of records short enough for the size limit of a request. */
 function* piecesOf(records: Iterable<Outgoing>): Generator<KafkaMessage[]> {
   const maxRecords = 1_000;
+  const maxBytes = 8_000_000;
   let piece: KafkaMessage[] = [];
+  let bytes = 0;
   for (const record of records) {
     piece.push(toMessage(record));
-    if (piece.length === maxRecords) {
+    bytes += record.value?.length ?? 0;
+    if (piece.length === maxRecords || bytes >= maxBytes) {
       yield piece;
       piece = [];
+      bytes = 0;
     }
   }
   if (piece.length > 0) yield piece;

@@ -1,5 +1,5 @@
-// The processor time of another process, from the kernel's own books. On a machine that is shared it says more than
-// a clock does.
+// What another process uses, from the kernel's own books: processor time, which on a shared machine says more than a clock does,
+// and memory.
 
 import { readFileSync } from "node:fs";
 
@@ -14,4 +14,10 @@ export function cpuMsOf(pid: number): number {
     .split(" ");
   const [userTicks, systemTicks] = numbers.slice(11, 13);
   return tickMs * (Number(userTicks) + Number(systemTicks));
+}
+
+/** Resident memory in bytes; NaN where there is no /proc. */
+export function memoryOf(pid: number): number {
+  if (process.platform !== "linux") return Number.NaN;
+  return 1024 * Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]);
 }

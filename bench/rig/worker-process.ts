@@ -16,6 +16,7 @@ export interface LogLine {
 
 export interface WorkerNames {
   readonly group: string;
+  readonly models: string;
   readonly input: string;
   readonly forecasts: string;
   readonly state: string;
@@ -23,7 +24,13 @@ export interface WorkerNames {
 
 /** Names for everything one worker touches; nothing is shared between two workers. */
 export function namesOf(name: string): WorkerNames {
-  return { group: name, input: `${name}.sensors`, forecasts: `${name}.forecasts`, state: `${name}.state` };
+  return {
+    group: name,
+    models: `${name}.models`,
+    input: `${name}.sensors`,
+    forecasts: `${name}.forecasts`,
+    state: `${name}.state`,
+  };
 }
 
 export class WorkerProcess {

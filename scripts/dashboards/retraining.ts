@@ -112,6 +112,16 @@ export const retraining: DashboardFacts = {
         },
       }),
       graph({
+        title: "Processor time of trainings",
+        description:
+          "CPU seconds of trainings per hour, and what the workers may still spend now (retrain.cpuSecondsPerHour). Below zero, trainings wait for the budget.",
+        unit: "s",
+        queries: {
+          "spent per hour": `sum(increase(forecastnet_training_cpu_seconds_total{${here}}[1h]))`,
+          "left, {{pod}} {{instance}}": `min by (pod, instance) (forecastnet_training_budget_seconds{${here}}) < 1e12`,
+        },
+      }),
+      graph({
         title: "Evaluated and needed",
         description:
           "Series evaluated on schedule per hour, and trainings found necessary. If these are far above the trainings, the training budget is too small.",

@@ -73,11 +73,14 @@ export function byRank(one: TrainingNeed, other: TrainingNeed): number {
   return rankByReason[one.reason] - rankByReason[other.reason] || other.urgency - one.urgency;
 }
 
-/** Null when the series needs no training, or cannot be trained yet. `promiseOf`: what nets may gain for series of a kind. */
+/**
+ * Null when the series needs no training, or cannot be trained yet. `promiseOf`: what nets may gain for series of a kind; null
+ * when that is too little.
+ */
 export function trainingNeedOf(
   lifecycle: PartitionLifecycle,
   seriesId: string,
-  promiseOf: (kind: string) => number,
+  promiseOf: (kind: string) => number | null,
 ): TrainingNeed | null {
   const { scoreStore, models, settingsOf, rulesOf, timesOf } = lifecycle.view;
   const live = scoreStore.get(seriesId);
@@ -92,15 +95,15 @@ export function trainingNeedOf(
     return { lifecycle, modelKey: seriesId, reason, family, urgency };
   };
   const mase = live.mase ?? 0;
-  const canUpgrade = mayUpgrade(live.life, times, rules);
+  const promise = (validation: typeof noModel) =>
+    mayUpgrade(live.life, times, rules) ? promiseOf(kindOf(rules, validation)) : null;
   if (phase === "cold") {
     // A member of a cohort must beat the cohort's model, which takes more history than a first model.
     const needed = settings.cohort === "" ? rules.minHistory : 2 * rules.minHistory;
     if (times.steps < needed) return null;
     // It rests only after a training: its linear model was refused.
-    return restsUntilMs > 0 && canUpgrade
-      ? need("upgrade", bestFamily, promiseOf(kindOf(rules, noModel)))
-      : need("new", firstFamily, mase);
+    const gain = restsUntilMs > 0 ? promise(noModel) : null;
+    return gain === null ? need("new", firstFamily, mase) : need("upgrade", bestFamily, gain);
   }
   const serving = models.get(seriesId);
   if (serving === undefined) return null;
@@ -116,15 +119,20 @@ export function trainingNeedOf(
       : null;
   }
   if (probation !== null) return null;
-  if (family === firstFamily && canUpgrade)
-    return need("upgrade", bestFamily, promiseOf(kindOf(rules, validation)));
+  const gain = family === firstFamily ? promise(validation) : null;
   // Beside the newest data, a model lacks the steps that were held back for the gate.
   const unseenSteps = (times.newestMs - trainedToMs) / times.stepMs - heldBackSteps(rules, times.steps);
-  if (family === "linear" && unseenSteps >= rules.refreshSteps) return need("refresh", family, unseenSteps);
+  // An upgrade includes a new linear model, but may have to wait for its share of the budget.
+  const refreshSteps = (gain === null ? 1 : upgradeWaits) * rules.refreshSteps;
+  if (family === "linear" && unseenSteps >= refreshSteps) return need("refresh", family, unseenSteps);
+  if (gain !== null) return need("upgrade", bestFamily, gain);
   // After a training without a better model, the age counts from that training.
   const ageMs = times.newestMs - Math.max(trainedToMs, restsUntilMs);
   return ageMs <= maxAgeMs ? null : need("age", family === firstFamily ? firstFamily : bestFamily, ageMs);
 }
+
+/** A series whose nets have waited for so many times the usual steps has its linear model refreshed meanwhile. */
+const upgradeWaits = 4;
 
 /** A series without a model has left all of seasonal-naive's error. */
 const noModel = { mase: 1, baselineMase: 1 };

@@ -76,8 +76,9 @@ export async function judgeOutcome(
   });
   const { reason, numbers } = verdict;
   if (verdict.outcome === "promoted") return promote(verdict.challenger, reason, numbers);
-  // A member of a cohort cannot retire the cohort's model.
-  if (verdict.retire && models.get(modelKey) !== undefined)
+  // A member of a cohort cannot retire the cohort's model. Models are refreshed so often that one tail in which seasonal-naive
+  // happens to be best is no reason to retire them: drift finds those that are bad.
+  if (verdict.retire && !isRefresh && models.get(modelKey) !== undefined)
     return { ...about, kind: "retired", reason, numbers };
   const toVersion = verdict.challenger?.model.version ?? null;
   return { ...about, kind: "refused", toVersion, reason, numbers };

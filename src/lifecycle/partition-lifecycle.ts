@@ -13,6 +13,7 @@ import type { ModelOrderRecord } from "../log/codec/schemas.generated.ts";
 import type { StoredRecord } from "../log/log.ts";
 import { isCohortKey, isDecidedHere } from "../models/cohort.ts";
 import type { Families } from "../models/families.ts";
+import { lineOf } from "../models/life.ts";
 import { ForecastnetError } from "../runtime/errors.ts";
 import { decodeOutcome, type ReceivedOutcome } from "../training/outcome-codec.ts";
 import { encodeRequest } from "../training/request-codec.ts";
@@ -124,7 +125,7 @@ export class PartitionLifecycle {
     live.life = lifeAfter(decision, live.life, {
       nowMs,
       newestMs: this.view.timesOf(modelKey)?.newestMs ?? nowMs,
-      restMs: this.#restMs(modelKey),
+      restMs: this.#restMs(decision),
       isCohort: isCohortKey(modelKey),
       hasModel: models.get(modelKey) !== undefined,
     });
@@ -204,10 +205,14 @@ export class PartitionLifecycle {
     return { topic: this.view.topics.models, partition: this.view.partition, key: Buffer.from(key), value };
   }
 
-  #restMs(modelKey: string): number {
+  #restMs(decision: Decision): number {
     const { settingsOf, rulesOf, timesOf } = this.view;
+    const { modelKey, fromVersion } = decision;
     if (isCohortKey(modelKey)) return cohortRestMs;
-    return rulesOf(settingsOf(modelKey)).cooldownSteps * (timesOf(modelKey)?.stepMs ?? 0);
+    const { cooldownSteps, refreshSteps } = rulesOf(settingsOf(modelKey));
+    const toVersion = toVersionOf(decision);
+    const isRefresh = fromVersion !== null && toVersion !== null && lineOf(fromVersion) === lineOf(toVersion);
+    return (isRefresh ? refreshSteps : cooldownSteps) * (timesOf(modelKey)?.stepMs ?? 0);
   }
 
   #dropPending(modelKey: string, kind: PendingKind): void {

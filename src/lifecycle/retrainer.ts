@@ -136,7 +136,10 @@ export class Retrainer {
   async #evaluate(): Promise<void> {
     const { lifecycles, settings, logger, metrics } = this.#parts;
     const needs: TrainingNeed[] = [];
-    const promiseOf = (kind: string) => this.#netGains.expected(kind);
+    const promiseOf = (kind: string) => {
+      const gain = this.#netGains.expected(kind);
+      return gain < settings.leastGain ? null : gain;
+    };
     let looked = 0;
     for (const lifecycle of lifecycles()) {
       for (const seriesId of lifecycle.view.scoreStore.ids()) {
@@ -145,8 +148,7 @@ export class Retrainer {
         const need = this.#isFree(lifecycle, seriesId)
           ? trainingNeedOf(lifecycle, seriesId, promiseOf)
           : null;
-        if (need !== null && !(need.reason === "upgrade" && need.urgency < settings.leastGain))
-          needs.push(need);
+        if (need !== null) needs.push(need);
       }
     }
     needs.push(

@@ -85,7 +85,7 @@ interface TaskSources {
 export async function taskFor(need: TrainingNeed, sources: TaskSources): Promise<TrainingTask | null> {
   const { lifecycle, modelKey, reason, family } = need;
   const { settings, clock, gather, signal } = sources;
-  const { rulesOf, scoreStore } = lifecycle.view;
+  const { rulesOf, scoreStore, models } = lifecycle.view;
   lifecycle.view.reconsiderSeasons(modelKey);
   const histories = await historiesOf(lifecycle, modelKey, gather, signal);
   if (histories.length === 0) return null;
@@ -96,12 +96,14 @@ export async function taskFor(need: TrainingNeed, sources: TaskSources): Promise
   if (reason === "new" && longest < rules.minHistory) return null;
   const requestedAtMs = clock.nowMs();
   const refreshed = lifecycle.servingVersion(modelKey);
+  const champion = models.of(modelKey)?.model;
   return {
     id: `${modelKey}/${requestedAtMs}`,
     modelKey,
     reason,
     histories,
     requestedAtMs,
+    ...(champion && { champion }),
     plan: {
       family,
       horizon: series.horizon,

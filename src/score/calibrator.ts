@@ -2,18 +2,17 @@
 // run observations fall below it as often as its level says. Assumes no distribution and stores no sample. Everything
 // it learns is in `state`, in single precision, so that a restored calibrator continues bit for bit.
 //
-// Legend: p a level, o = channel·τ + h an output, y the observation, q the quantiles that were stated for it.
+// Legend: p a level, j an interval (two levels at the same distance from the median), o = channel·τ + h an output, y the
+// observation, q the quantiles that were stated for it.
 //   δ[p][o]  what is added to the raw quantile
+//   w[j][c]  what is added outwards to both levels of the interval, at every step ahead of the channel
 //   peak[o]  the largest recent error outside all levels, from the stated centre, signed; fades by ρ with each update
-//   u        the typical |y − centre| of the channel: the unit of all steps
-//   update   g_p = p − [y < q_p], 0 on a tie;  δ_p += u·r_h·(w_p·g_p + s_p·Σ z·g)
+//   u[c]     the typical |y − centre| of the channel: the unit of all steps
+//   e[c]     how one-sided the recent errors of the channel are: the mean of the sign of y − centre
+//   update   δ_p += u·r_h·(move_p + a·pull);  w_j += u·widen_j/τ;  a = max(0, |e| − 0.6)/0.4;  for the rest see level-moves.ts
 // docs/calibration.md gives the reasons and the results.
-//
-// What follows from the list of levels alone (w, s, z and the value in brackets) is computed once per list: a fleet has a
-// hundred thousand calibrators and one list. While the quantiles stated for an observation are in order, the value in
-// brackets depends only on how many of them are below it and how many equal it; each case is computed when it first occurs.
 
-import { normalQuantile } from "../models/normal.ts";
+import { type CalibratedLevels, type LevelMoves, levelMovesOf } from "./level-moves.ts";
 import type { MaturedSlot } from "./pending-forecasts.ts";
 
 export interface CalibratorShape {
@@ -27,17 +26,22 @@ export interface CalibratorShape {
 }
 
 /** ρ */
-const fading = 0.97;
+const fading = 0.8;
 /** Least distance of the outermost quantile on the side of the peak from the centre, in peaks. */
 const peaksCovered = 1.25;
 /** Per step. The faster one is for errors beyond `surprise` typical errors: u follows a shift, but not a single day. */
 const usualPace = 0.005;
 const surprisedPace = 0.05;
-const surprise = 4;
+const surprise = 5;
 /** At first u is the mean of the errors so far and the first estimate, which weighs as much as this many steps. */
 const guessWeight = 5;
 /** Share of the scale below which u is not used: a series that was flat for long must learn when it moves again. */
 const leastUnit = 0.01;
+/** Steps that e remembers: this many horizons, but not fewer than the least. */
+const rememberedHorizons = 4;
+const leastRemembered = 20;
+/** |e| up to which errors count as two-sided. */
+const oneSided = 0.6;
 /** r_h = (2(h + 1)/τ)^−½, at most this. Near steps learn faster, because their observations come sooner. */
 const nearest = 3.5;
 const largest = 3.4e38;
@@ -57,7 +61,10 @@ interface CorrectionScratch {
 let scratch = scratchOf(0);
 
 export class Calibrator {
-  /** [level][output] δ, with the peaks in the row of the median or in an extra row; then u of each channel. */
+  /**
+   * [level][output] δ, with the peaks in the row of the median or in an extra row; u of each channel; e of each channel;
+   * [interval][channel] w.
+   */
   readonly state: Float32Array;
   #learntSteps = 0;
   readonly #levels: CalibratedLevels;
@@ -68,8 +75,12 @@ export class Calibrator {
   readonly #outputs: number;
   readonly #peaksAt: number;
   readonly #unitsAt: number;
+  readonly #signsAt: number;
+  readonly #widthsAt: number;
   /** r */
   readonly #reach: Float64Array;
+  /** Updates that e remembers. */
+  readonly #remembered: number;
 
   constructor({ levels, channels, horizon, scale }: CalibratorShape) {
     this.#moves = levelMovesOf(levels);
@@ -82,7 +93,10 @@ export class Calibrator {
     this.#peaksAt = (median < 0 ? levels.length : median) * this.#outputs;
     this.#unitsAt = (median < 0 ? levels.length + 1 : levels.length) * this.#outputs;
     this.#reach = reachOf(horizon);
-    this.state = new Float32Array(this.#unitsAt + channels);
+    this.#remembered = Math.max(leastRemembered, rememberedHorizons * horizon) * horizon;
+    this.#signsAt = this.#unitsAt + channels;
+    this.#widthsAt = this.#signsAt + channels;
+    this.state = new Float32Array(this.#widthsAt + this.#levels.lower.length * channels);
     for (let c = 0; c < channels; c++) this.state[this.#unitsAt + c] = bounded(scale[c]);
   }
 
@@ -91,13 +105,19 @@ export class Calibrator {
     return this.#learntSteps;
   }
 
+  /** Whether a stored state of this length can be loaded: one of this version, or one of an earlier version, without e and w. */
+  canLoad(length: number): boolean {
+    return length === this.state.length || length === this.#signsAt;
+  }
+
   /** Continues from a stored state and its number of updates. */
   load(state: Float32Array, learntSteps: number): void {
-    if (state.length !== this.state.length) {
+    if (!this.canLoad(state.length)) {
       throw new RangeError(
         `a calibrator of this shape has ${this.state.length} numbers, not ${state.length}`,
       );
     }
+    this.state.fill(0, state.length);
     this.state.set(state);
     this.#learntSteps = learntSteps;
   }
@@ -125,8 +145,9 @@ export class Calibrator {
 
   #learnChannel({ count, quantiles, steps, starts, actuals }: MaturedSlot, channel: number): void {
     const { state } = this;
-    const { median, levels } = this.#levels;
-    const { moves, neighbours } = this.#moves;
+    const { median, levels, below } = this.#levels;
+    const { moves, widenings, pulls } = this.#moves;
+    const intervals = this.#levels.lower.length;
     const outputs = this.#outputs;
     const size = levels.length;
     if (!Number.isFinite(actuals[channel])) throw new RangeError(`cannot learn from ${actuals[channel]}`);
@@ -137,12 +158,21 @@ export class Calibrator {
       const error = y - this.#centreOf(quantiles, at);
       // The loop goes channel by channel, but updates are counted forecast by forecast.
       const updates = this.#learntSteps + i * this.#channels + channel + 1;
-      const step = this.#followError(channel, Math.abs(error), updates) * this.#reach[steps[i]];
-      const start = this.#moves.startOf(y, quantiles, at);
-      for (let l = 0, o = output; l < size; l++, o += outputs) {
-        const neighbour = neighbours[start + l];
-        if (l === median || (neighbour >= 0 && quantiles[at + neighbour] === quantiles[at + l])) continue;
-        state[o] = clamped(state[o] + step * moves[start + l]);
+      const unit = this.#followError(channel, Math.abs(error), updates);
+      const step = unit * this.#reach[steps[i]];
+      const found = this.#moves.caseOf(y, quantiles, at);
+      const { isTied } = this.#moves;
+      const pull = this.#followSign(channel, error) * pulls[found];
+      for (let l = 0, o = output, m = found * size; l < size; l++, o += outputs, m++) {
+        const move = moves[m] + pull;
+        if (l === median || (isTied && l < below === move > 0 && this.#isPressed(l, quantiles, at))) continue;
+        state[o] = clamped(state[o] + step * move);
+      }
+      const share = unit / this.#horizon;
+      for (let j = 0, w = this.#widthsAt + channel; j < intervals; j++, w += this.#channels) {
+        const widening = widenings[found * intervals + j];
+        if (isTied && widening < 0 && this.#isIntervalPressed(j, quantiles, at)) continue;
+        state[w] = clamped(state[w] + share * widening);
       }
       const peakAt = this.#peaksAt + output;
       const peak = state[peakAt];
@@ -151,7 +181,22 @@ export class Calibrator {
     }
   }
 
-  /** Adds δ to the raw quantiles, level after level, the order in which memory holds both. */
+  /**
+   * True for a level that equals its inner neighbour. It must not move inwards: it would press the levels of its side
+   * together, without end while a peak is covered.
+   */
+  #isPressed(l: number, stated: Float32Array, at: number): boolean {
+    const inner = this.#levels.inner[l];
+    return inner >= 0 && stated[at + inner] === stated[at + l];
+  }
+
+  #isIntervalPressed(j: number, stated: Float32Array, at: number): boolean {
+    const { lower, upper } = this.#levels;
+    const isLowerPressed = lower[j] >= 0 && this.#isPressed(lower[j], stated, at);
+    return isLowerPressed || (upper[j] >= 0 && this.#isPressed(upper[j], stated, at));
+  }
+
+  /** Adds δ and w to the raw quantiles, level after level, the order in which memory holds them. */
   #addMoves(raw: readonly ArrayLike<number>[], { sums, isAscending }: CorrectionScratch): void {
     const { state } = this;
     const { median } = this.#levels;
@@ -160,11 +205,22 @@ export class Calibrator {
     isAscending.fill(median < 0 ? 0 : 1, 0, outputs);
     for (let l = 0, i = 0; l < raw.length; l++) {
       const quantiles = raw[l];
-      for (let o = 0; o < outputs; o++, i++) {
-        sums[i] = l === median ? quantiles[o] : quantiles[o] + state[i];
-        if (l > 0 && !(sums[i] >= sums[i - outputs])) isAscending[o] = 0;
+      for (let c = 0, o = 0; c < this.#channels; c++) {
+        const shared = this.#sharedMoveOf(l, c);
+        for (let h = 0; h < this.#horizon; h++, o++, i++) {
+          sums[i] = l === median ? quantiles[o] : quantiles[o] + (state[i] + shared);
+          if (l > 0 && !(sums[i] >= sums[i - outputs])) isAscending[o] = 0;
+        }
       }
     }
+  }
+
+  #sharedMoveOf(level: number, channel: number): number {
+    const { intervalOf, below } = this.#levels;
+    const j = intervalOf[level];
+    if (j < 0) return 0;
+    const width = this.state[this.#widthsAt + j * this.#channels + channel];
+    return level < below ? -width : width;
   }
 
   /**
@@ -215,15 +271,28 @@ export class Calibrator {
     return stated[at + (below > 0 ? below - 1 : 0)];
   }
 
-  /** Moves u of a channel towards an error and returns it. `updates` includes the current one. */
+  /**
+   * Moves u of a channel towards an error and returns it. `updates` includes the current one. The mean is one of square
+   * roots, so that rare large errors do not set the unit in which an interval of many small ones learns.
+   */
   #followError(channel: number, error: number, updates: number): number {
     const { state } = this;
     const at = this.#unitsAt + channel;
     const unit = state[at];
     const pace = error > surprise * unit ? surprisedPace : usualPace;
     const early = 1 / (updates / this.#outputs + guessWeight);
-    state[at] = clamped(unit + ((error - unit) * Math.max(pace, early)) / this.#horizon);
+    const root = Math.sqrt(unit);
+    const next = root + ((Math.sqrt(error) - root) * Math.max(pace, early)) / this.#horizon;
+    state[at] = clamped(next * next);
     return Math.max(state[at], leastUnit * this.#scale[channel]);
+  }
+
+  /** Moves e of a channel towards the sign of an error and returns a: 0 while errors are two-sided, 1 when all are on one side. */
+  #followSign(channel: number, error: number): number {
+    const { state } = this;
+    const at = this.#signsAt + channel;
+    state[at] += (Math.sign(error) - state[at]) / this.#remembered;
+    return Math.max(0, Math.abs(state[at]) - oneSided) / (1 - oneSided);
   }
 }
 
@@ -257,133 +326,4 @@ function bounded(value: number): number {
 function clamped(value: number): number {
   if (Math.abs(value) <= largest) return value;
   return value > 0 ? largest : value < 0 ? -largest : value;
-}
-
-/** η: the learning rate of the outermost levels, in typical errors per step. */
-const fastest = 0.18;
-/** κ: how fast the whole distribution is widened or narrowed, in the same unit. */
-const scaleRate = 0.05;
-
-interface CalibratedLevels {
-  readonly levels: Float64Array;
-  /** Levels 0 … below − 1 are below the median, those from `above` on are above it. */
-  readonly below: number;
-  readonly above: number;
-  /** The index of level .5, or −1. */
-  readonly median: number;
-  /** True when there is a centre to measure from: the median, or levels on both sides of it. */
-  readonly hasCentre: boolean;
-  /** w = η·(2p − 1)²: the outer levels determine coverage and learn fastest; the median does not learn. */
-  readonly rates: Float64Array;
-  /** z = Φ⁻¹(p) */
-  readonly normal: Float64Array;
-  /** s = κ·z/‖z‖ */
-  readonly scaleSteps: Float64Array;
-}
-
-export function calibratedLevels(given: ArrayLike<number>): CalibratedLevels {
-  const levels = Float64Array.from(given);
-  const isUsable = levels.every((level, l) => level > (l === 0 ? 0 : levels[l - 1]) && level < 1);
-  if (levels.length === 0 || !isUsable) {
-    throw new RangeError(`levels must ascend between 0 and 1, but are ${levels.join(", ")}`);
-  }
-  const median = levels.indexOf(0.5);
-  const below = levels.filter((level) => level < 0.5).length;
-  const above = median < 0 ? below : below + 1;
-  const normal = levels.map((level) => (level === 0.5 ? 0 : normalQuantile(level)));
-  const length = Math.sqrt(normal.reduce((sum, z) => sum + z * z, 0)) || 1;
-  return {
-    levels,
-    below,
-    above,
-    median,
-    hasCentre: median >= 0 || (below > 0 && above < levels.length),
-    rates: levels.map((level) => fastest * (2 * level - 1) ** 2),
-    normal,
-    scaleSteps: normal.map((z) => (scaleRate * z) / length),
-  };
-}
-
-const movesByLevels = new Map<string, LevelMoves>();
-
-/** The same object for all calibrators of the same levels. */
-function levelMovesOf(levels: ArrayLike<number>): LevelMoves {
-  const key = Array.prototype.join.call(levels);
-  const moves = movesByLevels.get(key) ?? new LevelMoves(calibratedLevels(levels));
-  movesByLevels.set(key, moves);
-  return moves;
-}
-
-class LevelMoves {
-  readonly levels: CalibratedLevels;
-  /** [case][level] */
-  readonly moves: Float64Array;
-  /**
-   * [case][level]: the inner neighbour of a level that moves inwards, −1 for none. A level that equals this neighbour
-   * must not move: it would press the levels of its side together, without end while a peak is covered. The median is
-   * nobody's neighbour, since it is pushed along.
-   */
-  readonly neighbours: Int32Array;
-  readonly #isKnown: Uint8Array;
-  /** g */
-  readonly #gradients: Float64Array;
-
-  constructor(levels: CalibratedLevels) {
-    const { length } = levels.levels;
-    const cases = (length + 1) ** 2 + 1;
-    this.levels = levels;
-    this.#gradients = new Float64Array(length);
-    this.moves = new Float64Array(cases * length);
-    this.neighbours = new Int32Array(cases * length);
-    this.#isKnown = new Uint8Array(cases);
-  }
-
-  /** Index in `moves` and `neighbours` for this observation, valid until the next call. Its quantiles start at `at`. */
-  startOf(y: number, stated: Float32Array, at: number): number {
-    const { length } = this.#gradients;
-    let below = 0;
-    let notAbove = 0;
-    let last = Number.NEGATIVE_INFINITY;
-    for (let l = 0; l < length; l++) {
-      const quantile = stated[at + l];
-      if (quantile < y) below++;
-      if (quantile <= y) notAbove++;
-      if (!(quantile >= last)) return this.#compute((length + 1) ** 2, y, stated, at);
-      last = quantile;
-    }
-    const number = below * (length + 1) + notAbove;
-    return this.#isKnown[number] === 1 ? number * length : this.#compute(number, y, stated, at);
-  }
-
-  #compute(number: number, y: number, stated: Float32Array, at: number): number {
-    const { levels, rates, normal, scaleSteps } = this.levels;
-    const g = this.#gradients;
-    const start = number * g.length;
-    let tooNarrow = 0;
-    for (let l = 0; l < g.length; l++) {
-      g[l] = gradientOf(levels[l], y, stated[at + l]);
-      tooNarrow += normal[l] * g[l];
-    }
-    for (let l = 0; l < g.length; l++) {
-      const move = rates[l] * g[l] + scaleSteps[l] * tooNarrow;
-      this.moves[start + l] = move;
-      this.neighbours[start + l] = this.#innerNeighbour(l, move);
-    }
-    this.#isKnown[number] = 1;
-    return start;
-  }
-
-  #innerNeighbour(l: number, move: number): number {
-    const { above, median, levels } = this.levels;
-    if (l < above !== move > 0) return -1;
-    const inwards = move > 0 ? 1 : -1;
-    const inner = l + inwards === median ? l + 2 * inwards : l + inwards;
-    return inner >= 0 && inner < levels.length ? inner : -1;
-  }
-}
-
-/** g, the negative gradient of the pinball loss. A tie, as on a flat series, means that the quantile is right. */
-function gradientOf(level: number, y: number, quantile: number): number {
-  if (y === quantile) return 0;
-  return y < quantile ? level - 1 : level;
 }

@@ -107,9 +107,8 @@ export class ScoreStore {
       this.#rules.scratch,
     );
     period.rolling.load({ sums, newestSlot, scoredSlots });
-    // The length differs when calibration was off, or worked otherwise, when the state was stored: then it restarts.
-    if (period.calibrator?.state.length === calibration.length)
-      period.calibrator.load(calibration, learntSteps);
+    // Another length when calibration was off, or worked otherwise, when the state was stored: then it restarts.
+    if (period.calibrator?.canLoad(calibration.length)) period.calibrator.load(calibration, learntSteps);
     scores.resume(life, period);
     return true;
   }

@@ -75,11 +75,18 @@ async function trainPart(
 
 async function trainOn(
   families: Families,
-  { id, modelKey, plan, histories: [{ channels }] }: TrainingTask,
+  { id, modelKey, plan, histories: [{ channels }], champion }: TrainingTask,
   { basis, part }: { readonly basis: TrainedModel["basis"]; readonly part: TaskPart },
   signal: AbortSignal,
 ): Promise<PartResult> {
-  const request = { key: modelKey, plan, channels, series: part.series, seed: seedOf(id) };
+  const request = {
+    key: modelKey,
+    plan,
+    channels,
+    series: part.series,
+    seed: seedOf(id),
+    ...(champion && { champion }),
+  };
   // Releases before ensembles asked for several families at once by this name.
   const asked = plan.family === anyFamily ? "ensemble" : plan.family;
   const result = await families.named(asked, "the plan").train(request, signal);

@@ -2,7 +2,7 @@
 // those who train (threads of this process, a trainer elsewhere). Data only.
 
 import type { History } from "../domain.ts";
-import type { FamilyPlan, TrainedModel } from "../models/family.ts";
+import type { FamilyPlan, Model, TrainedModel } from "../models/family.ts";
 
 /**
  * "new" the first model; "drift" the model is stale; "age" it is old; "manual" somebody asked; "refresh" a linear model is fitted
@@ -29,6 +29,8 @@ export interface TrainingTask {
   /** One series, or all members of a cohort. Never empty. */
   readonly histories: readonly History[];
   readonly requestedAtMs: number;
+  /** The model that serves. Not part of a request: trainers elsewhere do without. */
+  readonly champion?: Model;
 }
 
 interface TrainingCost {

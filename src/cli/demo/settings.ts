@@ -24,8 +24,8 @@ export function demoSettings(port: number): readonly string[] {
     "--retrain.members=1",
     "--retrain.schedule=*/2 * * * * *",
     "--retrain.jitterMs=0",
-    // Few at a time, so that a stale model does not wait for many first trainings.
-    "--retrain.perCycle=3",
+    // As many as are done before the next turn, so that a stale model does not wait.
+    "--retrain.perCycle=10",
     "--retrain.inFlight=2",
     // Reached when the back-fill is nearly done, so that the viewer sees models take over.
     `--retrain.minHistory=${(backfillDays - 1) * stepsPerDay}`,

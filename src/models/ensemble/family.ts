@@ -135,14 +135,22 @@ async function trainEnsemble(
   const trained: Trained[] = [];
   const reasons: string[] = [];
   for (const name of names) {
-    const plan = { ...task.plan, family: name };
-    const result = await families.named(name).train({ ...task, plan }, signal);
+    const { champion: _, ...others } = task;
+    const champion = memberOf(task.champion, name);
+    const own = { ...others, plan: { ...task.plan, family: name }, ...(champion && { champion }) };
+    const result = await families.named(name).train(own, signal);
     if (result.outcome === "cancelled") return result;
     if (result.outcome === "trained") trained.push(result);
     else reasons.push(`${name}: ${result.reason}`);
   }
   if (trained.length === 0) return { outcome: "failed", reason: reasons.join("; ") };
   return assemble(trained, task.key);
+}
+
+/** The model of this family that serves, alone or in an ensemble. */
+function memberOf(champion: Model | undefined, family: string): Model | undefined {
+  if (champion?.family !== "ensemble") return champion?.family === family ? champion : undefined;
+  return (champion as EnsembleModel).members.find(({ model }) => model.family === family)?.model;
 }
 
 function assemble(trained: readonly Trained[], key: string): FamilyResult<EnsembleModel> {

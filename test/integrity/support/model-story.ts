@@ -21,7 +21,7 @@ export const history = 240;
 export function learning(retrain: object, series: object = {}): StoryOptions {
   return {
     config: () => ({
-      series: { interval: "PT1M", horizon, season: horizon, history, ...series },
+      series: { interval: "PT1M", horizon, season: horizon, history, family: "forecastnet", ...series },
       engine: { kind: "simd", threads: 1, paths: 32 },
       output: { levels: [0.025, 0.1, 0.5, 0.9, 0.975] },
       retrain: {

@@ -65,6 +65,7 @@ const usual = {
   "series.interval": "PT1H",
   "series.horizon": 3,
   "series.season": 4,
+  "series.family": "forecastnet",
   "series.history": 64,
   "retrain.where": "off",
   "retrain.jitterMs": 0,

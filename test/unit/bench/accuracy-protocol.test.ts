@@ -69,7 +69,7 @@ describe("the protocol of the accuracy bench", () => {
   test("hands a forecaster nothing of the test part to fit on", () => {
     const values = Float64Array.from({ length: 20_000 }, (_, t) => t);
     const lengths = histories.map((history) => {
-      const past = pastOf({ name: "s", values, season: 24 }, history);
+      const past = pastOf({ name: "s", values, season: 24, horizon: 24 }, history);
       assert.equal(past[past.length - 1], 20_000 - 1_000 - 1);
       return past.length;
     });

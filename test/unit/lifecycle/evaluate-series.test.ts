@@ -177,14 +177,14 @@ describe("a series of the family auto", () => {
   });
 
   test("with a linear model is upgraded once there is history enough, and again when that was long ago", () => {
-    assert.equal(asked(seriesOf({ steps: 59, model: "linear" })), null);
-    assert.deepEqual(asked(seriesOf({ steps: 60, model: "linear" })), ["upgrade", 0.05]);
-    const life = { competedMs: dawnMs };
-    assert.equal(asked(seriesOf({ steps: 60, model: "linear", life })), null);
-    assert.deepEqual(asked(seriesOf({ steps: 60, model: "linear", life, newestHour: 49 })), [
-      "upgrade",
-      0.05,
-    ]);
+    const askedOf = (steps: number, competedMs: number | null, newestHour = 4) =>
+      asked(seriesOf({ steps, model: "linear", life: { competedMs }, newestHour }));
+    assert.equal(askedOf(59, null), null);
+    assert.deepEqual(askedOf(60, null), ["upgrade", 0.05]);
+    assert.equal(askedOf(60, dawnMs), null);
+    const longAgoMs = dawnMs - 45 * hourMs;
+    assert.deepEqual(askedOf(60, longAgoMs), ["upgrade", 0.05]);
+    assert.deepEqual(askedOf(60, longAgoMs, 49), ["refresh", 40], "it is refreshed while its upgrade waits");
   });
 
   test("has its linear model refreshed a season after the held-back steps, and not on probation", () => {

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { hang } from "../../pipeline/support/scripted-trainer.ts";
+import { hang, type Script } from "../../pipeline/support/scripted-trainer.ts";
 import { turns } from "../../pipeline/support/turns.ts";
 import { dawnMs, eventsIn, hourMs, orderOf } from "./lifecycle-fixture.ts";
 import { gatherInVain, LoopFixture, minuteMs, Trainings } from "./loop-fixture.ts";
@@ -67,6 +67,20 @@ describe("a turn of the schedule", () => {
     await loop.turn();
     assert.deepEqual(loop.trained, ["stale"]);
   });
+});
+
+test("trainings wait while the budget of processor time is used up, and go on when it has refilled", async (t) => {
+  const costly: Script = () => ({ outcome: "failed", reason: "too flat", cpuSeconds: 90 });
+  const loop = await LoopFixture.openFor(t, {
+    script: costly,
+    loop: { inFlight: 1, cpuSecondsPerHour: 60 },
+  });
+  loop.addCold({ a: 2, b: 1 });
+  await loop.turn();
+  assert.deepEqual(loop.trained, ["a"]);
+  assert.ok((loop.retrainer.status.budgetSeconds ?? 0) < 0, "the first training took more than there was");
+  for (let turn = 0; turn < 8; turn++) await loop.turn(); // Five minutes each.
+  assert.deepEqual(loop.trained, ["a", "b"]);
 });
 
 describe("trainings under way", () => {

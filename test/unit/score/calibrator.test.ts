@@ -91,6 +91,29 @@ describe("calibrated intervals", () => {
     assert.ok(near[8] > 8 && far[8] > 8, `${near[8]} and ${far[8]} do not reach the new level`);
   });
 
+  test("intervals at far steps widen by what near steps have shown, before their own observations come", () => {
+    const story: Story = {
+      values: noise(12, 9),
+      horizon: 24,
+      forecast: () => ({ centre: 0, deviation: 0.2 }),
+    };
+    const [raw, far] = [rawOf(story), play(story)].map((stated) => pick(stated[11], 23, LEVELS.length));
+    assert.ok(
+      far[0] < raw[0] && far[8] > raw[8],
+      `${far[0]} to ${far[8]} is not wider than the raw interval`,
+    );
+    assertNear(far[8] + far[0], 0, 1e-6);
+  });
+
+  test("both ends of an interval follow a shift when all errors have been on one side for long", () => {
+    const values = noise(1_000, 10).map((value) => value + 8);
+    const stated = play({ values, horizon: 6, forecast: () => ({ centre: 0, deviation: 1 }) });
+    for (const h of [0, 5]) {
+      const own = pick(stated[999], h, LEVELS.length);
+      assert.ok(own[0] > 4, `the lowest level at step ${h} is still at ${own[0]}`);
+    }
+  });
+
   test("intervals become narrow again when the forecasts are right again", () => {
     const values = noise(2_000, 5).map((value, t) => (t < 600 || t >= 648 ? value : value + 8));
     const stated = play({ values, horizon: 24, forecast: () => ({ centre: 0, deviation: 1 }) });
@@ -124,10 +147,10 @@ describe("the median", () => {
 });
 
 describe("a calibrator", () => {
-  test("the state has one number per level and output, and one per channel", () => {
+  test("the state has one number per level and output, and per channel two and one per interval", () => {
     const shape = { channels: 2, horizon: 24, scale: [1, 5] };
-    assert.equal(new Calibrator({ ...shape, levels: LEVELS }).state.length, 9 * 48 + 2);
-    assert.equal(new Calibrator({ ...shape, levels: [0.1, 0.9] }).state.length, 3 * 48 + 2);
+    assert.equal(new Calibrator({ ...shape, levels: LEVELS }).state.length, 9 * 48 + 2 * (2 + 4));
+    assert.equal(new Calibrator({ ...shape, levels: [0.1, 0.9] }).state.length, 3 * 48 + 2 * (2 + 1));
   });
 
   test("raw quantiles stay unchanged before the first update", () => {
@@ -162,6 +185,28 @@ describe("a calibrator", () => {
     assert.ok(after(Float32Array.of(-1, 0, 2, 3))[3] < 0);
   });
 
+  test("an interval with a level that equals its inner neighbour is not narrowed", () => {
+    const widthAfter = (stated: Float32Array) => {
+      const calibrator = new Calibrator({ levels: LEVELS, channels: 1, horizon: 1, scale: [1] });
+      learnStep(calibrator, 0, [0.5], stated);
+      return calibrator.state[9 + 2];
+    };
+    assert.ok(widthAfter(Float32Array.of(-4, -3, -2, -1, 0, 1, 2, 3, 4)) < 0);
+    assert.equal(widthAfter(Float32Array.of(-4, -3, -2, -1, 0, 1, 2, 4, 4)), 0);
+    assert.equal(widthAfter(Float32Array.of(-4, -4, -2, -1, 0, 1, 2, 3, 4)), 0);
+  });
+
+  test("the state of an earlier version, without sides and widths, is continued", () => {
+    const shape = { levels: [0.1, 0.5, 0.9], channels: 2, horizon: 2, scale: [1, 3] };
+    const earlier = Float32Array.from({ length: 3 * 4 + 2 }, (_, i) => i + 1);
+    const calibrator = new Calibrator(shape);
+    learnStep(calibrator, 0, [9, 9], Float32Array.of(-1, 0, 1, -1, 0, 1));
+    calibrator.load(earlier, 40);
+    assert.deepEqual([...calibrator.state], [...earlier, 0, 0, 0, 0]);
+    assert.equal(calibrator.learntSteps, 40);
+    assert.equal(calibrator.canLoad(earlier.length - 1), false);
+  });
+
   test("each channel learns from its own observations only", () => {
     const calibrator = new Calibrator({ levels: [0.1, 0.9], channels: 2, horizon: 1, scale: [1, 1] });
     for (let i = 0; i < 50; i++) learnStep(calibrator, 0, [9, -9], Float32Array.of(-1, 1, -1, 1));
@@ -169,9 +214,9 @@ describe("a calibrator", () => {
       [-1, -1],
       [1, 1],
     ]);
-    assert.ok(high > 9 && high > -3 * low, `the channel at 9 has ${low} to ${high}`);
+    assert.ok(high > 9 && high > -1.5 * low, `the channel at 9 has ${low} to ${high}`);
     assert.ok(
-      otherLow < -9 && -otherLow > 3 * otherHigh,
+      otherLow < -9 && -otherLow > 1.5 * otherHigh,
       `the channel at -9 has ${otherLow} to ${otherHigh}`,
     );
   });
@@ -182,7 +227,7 @@ describe("a calibrator", () => {
       assert.throws(() => new Calibrator({ ...shape, levels }), /levels must ascend/);
     }
     const calibrator = new Calibrator({ ...shape, levels: [0.5] });
-    assert.throws(() => calibrator.load(new Float32Array(5), 1), /has 2 numbers, not 5/);
+    assert.throws(() => calibrator.load(new Float32Array(5), 1), /has 3 numbers, not 5/);
     assert.throws(() => learnStep(calibrator, 0, [Number.NaN], Float32Array.of(0)), /cannot learn from NaN/);
   });
 });

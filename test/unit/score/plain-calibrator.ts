@@ -1,7 +1,8 @@
 // The calibrator exactly as its legend says, one quantile at a time, with nothing computed in advance: the reference
 // that the fast one must equal.
 
-import { type CalibratorShape, calibratedLevels } from "../../../src/score/calibrator.ts";
+import type { CalibratorShape } from "../../../src/score/calibrator.ts";
+import { calibratedLevels } from "../../../src/score/level-moves.ts";
 
 const LARGEST = 3.4e38;
 
@@ -12,6 +13,7 @@ export class PlainCalibrator {
   readonly #outputs: number;
   readonly #peaksAt: number;
   readonly #unitsAt: number;
+  readonly #widthsAt: number;
   #updates = 0;
 
   constructor(shape: CalibratorShape) {
@@ -22,7 +24,8 @@ export class PlainCalibrator {
     const { median } = this.#levels;
     this.#peaksAt = (median < 0 ? levels.length : median) * this.#outputs;
     this.#unitsAt = (median < 0 ? levels.length + 1 : levels.length) * this.#outputs;
-    this.state = new Float32Array(this.#unitsAt + channels);
+    this.#widthsAt = this.#unitsAt + 2 * channels;
+    this.state = new Float32Array(this.#widthsAt + this.#pairs().length * channels);
     for (let c = 0; c < channels; c++) this.state[this.#unitsAt + c] = bounded(scale[c]);
   }
 
@@ -38,30 +41,37 @@ export class PlainCalibrator {
   }
 
   learn(output: number, actual: number, stated: ArrayLike<number>): void {
-    const { levels, rates, normal, scaleSteps, median } = this.#levels;
+    const { levels, normal, median } = this.#levels;
     const y = bounded(actual);
     const error = y - this.#centreOf(stated);
-    const step = this.#stepOf(output, Math.abs(error));
+    const unit = this.#unitOf(output, Math.abs(error));
+    const step = unit * this.#reachOf(output);
     const gradients = Array.from(levels, (level, l) =>
       y === stated[l] ? 0 : y < stated[l] ? level - 1 : level,
     );
     const tooNarrow = gradients.reduce((sum, gradient, l) => sum + normal[l] * gradient, 0);
+    const learning = gradients.filter((_, l) => l !== median);
+    const tooLow = learning.reduce((sum, gradient) => sum + gradient, 0);
+    const length = Math.sqrt(normal.reduce((sum, z) => sum + z * z, 0)) || 1;
+    const pull = this.#oneSided(output, error) * ((0.1 * tooLow) / (Math.max(1, learning.length) / 2));
     for (let l = 0; l < levels.length; l++) {
-      const move = rates[l] * gradients[l] + scaleSteps[l] * tooNarrow;
+      const scaleStep = (0.06 * normal[l]) / length;
+      const move = 0.03 * (2 * levels[l] - 1) ** 2 * gradients[l] + scaleStep * tooNarrow + pull;
       const at = l * this.#outputs + output;
       if (l !== median && !this.#isBlocked(l, move, stated))
         this.state[at] = bounded(this.state[at] + step * move);
     }
+    this.#widen(output, unit, gradients, stated);
     const at = this.#peaksAt + output;
     const isOutside = y < stated[0] || y > stated[levels.length - 1];
     const isHigher = isOutside && Math.abs(error) > Math.abs(this.state[at]);
-    this.state[at] = isHigher ? bounded(error) : this.state[at] * 0.97;
+    this.state[at] = isHigher ? bounded(error) : this.state[at] * 0.8;
   }
 
   #corrected(raw: readonly number[], o: number): number[] {
     const { median, below, above, hasCentre } = this.#levels;
     const row = raw.map((quantile, l) =>
-      l === median ? quantile : quantile + this.state[l * this.#outputs + o],
+      l === median ? quantile : quantile + (this.state[l * this.#outputs + o] + this.#sharedOf(l, o)),
     );
     for (let l = 1; l < below; l++) row[l] = Math.max(row[l], row[l - 1]);
     for (let l = row.length - 2; l >= above; l--) row[l] = Math.min(row[l], row[l + 1]);
@@ -90,6 +100,36 @@ export class PlainCalibrator {
     });
   }
 
+  /** The levels p and 1 − p, the lower one first; a level without the other alone. */
+  #pairs(): number[][] {
+    const levels = [...this.#levels.levels];
+    return levels.flatMap((level, l) => {
+      const mirror = levels.findIndex((other) => Math.abs(level + other - 1) < 1e-9);
+      if (level === 0.5 || (level > 0.5 && mirror >= 0)) return [];
+      return [mirror < 0 ? [l] : [l, mirror]];
+    });
+  }
+
+  #sharedOf(l: number, o: number): number {
+    const { channels, horizon } = this.#shape;
+    const j = this.#pairs().findIndex((pair) => pair.includes(l));
+    const width = this.state[this.#widthsAt + j * channels + Math.floor(o / horizon)];
+    return l < this.#levels.below ? -width : width;
+  }
+
+  #widen(output: number, unit: number, gradients: readonly number[], stated: ArrayLike<number>): void {
+    const { levels, below } = this.#levels;
+    const { channels, horizon } = this.#shape;
+    for (const [j, pair] of this.#pairs().entries()) {
+      const outwards = pair.reduce((sum, l) => sum + (l < below ? -gradients[l] : gradients[l]), 0);
+      const isBlocked = pair.some((l) => this.#isBlocked(l, l < below ? 1 : -1, stated));
+      if (outwards < 0 && isBlocked) continue;
+      const widening = 0.25 * ((2 * levels[pair[0]] - 1) ** 2) ** 2 * outwards;
+      const at = this.#widthsAt + j * channels + Math.floor(output / horizon);
+      this.state[at] = bounded(this.state[at] + (unit / horizon) * widening);
+    }
+  }
+
   #isBlocked(l: number, move: number, stated: ArrayLike<number>): boolean {
     const { above, median } = this.#levels;
     if (l < above !== move > 0) return false;
@@ -103,16 +143,28 @@ export class PlainCalibrator {
     return hasCentre ? (stated[below - 1] + stated[above]) / 2 : stated[below > 0 ? below - 1 : 0];
   }
 
-  #stepOf(output: number, error: number): number {
+  #unitOf(output: number, error: number): number {
     const { horizon, scale } = this.#shape;
     const channel = Math.floor(output / horizon);
     const at = this.#unitsAt + channel;
     const unit = this.state[at];
     this.#updates++;
-    const pace = Math.max(error > 4 * unit ? 0.05 : 0.005, 1 / (this.#updates / this.#outputs + 5));
-    this.state[at] = bounded(unit + ((error - unit) * pace) / horizon);
-    const reach = Math.min(3.5, Math.sqrt(horizon / (2 * ((output % horizon) + 1))));
-    return Math.max(this.state[at], 0.01 * scale[channel]) * reach;
+    const pace = Math.max(error > 5 * unit ? 0.05 : 0.005, 1 / (this.#updates / this.#outputs + 5));
+    const root = Math.sqrt(unit) + ((Math.sqrt(error) - Math.sqrt(unit)) * pace) / horizon;
+    this.state[at] = bounded(root * root);
+    return Math.max(this.state[at], 0.01 * scale[channel]);
+  }
+
+  #reachOf(output: number): number {
+    const { horizon } = this.#shape;
+    return Math.min(3.5, Math.sqrt(horizon / (2 * ((output % horizon) + 1))));
+  }
+
+  #oneSided(output: number, error: number): number {
+    const { channels, horizon } = this.#shape;
+    const at = this.#unitsAt + channels + Math.floor(output / horizon);
+    this.state[at] += (Math.sign(error) - this.state[at]) / (Math.max(20, 4 * horizon) * horizon);
+    return Math.max(0, Math.abs(this.state[at]) - 0.6) / (1 - 0.6);
   }
 }
 

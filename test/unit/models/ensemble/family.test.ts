@@ -117,3 +117,19 @@ describe("training an ensemble", () => {
     assert.deepEqual(none, { outcome: "failed", reason: "low: it is a stub; high: it is a stub" });
   });
 });
+
+test("training an ensemble hands every family its own member of the one that serves", async () => {
+  const given: (string | undefined)[] = [];
+  const noting = (name: string): ModelFamily => ({
+    ...member(name, 1),
+    train: async ({ champion }) => {
+      given.push(champion?.family);
+      return { outcome: "failed", reason: "it is a stub" };
+    },
+  });
+  const families = ensembleOf([noting("low"), noting("high")]);
+  await families.train(taskOf([], { champion: average }), never);
+  await families.train(taskOf([], { champion: modelOf("high") }), never);
+  await families.train(taskOf([]), never);
+  assert.deepEqual(given, ["low", "high", undefined, "high", undefined, undefined]);
+});
