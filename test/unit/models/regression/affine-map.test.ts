@@ -28,7 +28,11 @@ describe("a map that needs no fitting", () => {
 
   test("continues a seasonal pattern without a trend, whatever the smoothing", () => {
     for (const smoothing of [0.05, 0.5, 1]) {
-      const map = smoothMap({ length: 6, horizon: 4, channels: 1 }, 3, smoothing);
+      const map = smoothMap({ length: 6, horizon: 4, channels: 1 }, 3, {
+        level: smoothing,
+        profile: 1,
+        trend: 0,
+      });
       near(apply(map, [5, 7, 9, 5, 7, 9]), [5, 7, 9, 5]);
     }
   });
@@ -36,7 +40,10 @@ describe("a map that needs no fitting", () => {
   test("follows a step of the level as far as the smoothing says", () => {
     const steps = [0, 0, 0, 0, 0, 0, 6, 6].flatMap((level) => [level, level]);
     const [slow, fast] = [0.05, 0.5].map((smoothing) => {
-      const [first, second] = apply(smoothMap({ length: 16, horizon: 2, channels: 1 }, 2, smoothing), steps);
+      const [first, second] = apply(
+        smoothMap({ length: 16, horizon: 2, channels: 1 }, 2, { level: smoothing, profile: 1, trend: 0 }),
+        steps,
+      );
       return (first + second) / 2;
     });
     assert.ok(slow > 1.5 && slow < 3 && fast > 5 && fast < 6, `slow ${slow}, fast ${fast}`);

@@ -1,0 +1,198 @@
+// What forecasts at the origins of the folds are worth: their errors, the distribution that follows from them, their scores, and the
+// held-out forecasts by which ensembles weigh the model.
+//
+// Legend: m outputs (steps × channels) of a map. All numbers are in units of the scaler of their series until they are scored.
+
+import type { FamilyTask, FoldScores, Scaler } from "../family.ts";
+import { type Fold, isFilled, measureSeries } from "../folds.ts";
+import { type HeldOutForecasts, type Origin, sampleLevels } from "../held-out.ts";
+import { ScoreSheet, scoreLevels } from "../scores.ts";
+import {
+  type ErrorItems,
+  type ErrorModel,
+  errorQuantile,
+  type Features,
+  featureCount,
+  featuresOf,
+  joinItems,
+  type Situation,
+  spreadOf,
+} from "./error-model.ts";
+import { chooseForm, type ErrorScope, fitErrors } from "./fit-errors.ts";
+import { windowUnit } from "./window-unit.ts";
+
+export interface ScaledHistory {
+  /** In units of their scalers, one per series. */
+  readonly scaled: readonly Float64Array[];
+  readonly scalers: readonly Scaler[];
+  readonly folds: readonly Fold[];
+}
+
+export class FoldErrors {
+  /** [origin][output] */
+  readonly actual: Float64Array;
+  /** Outputs that were observed, origin by origin, channel by channel, step by step: only those are scored. */
+  readonly scored: Int32Array;
+  /** How many times τ steps the origins cover, all series together. */
+  readonly spans: number;
+  readonly #task: FamilyTask;
+  readonly #history: ScaledHistory;
+  readonly #origins: readonly Origin[];
+
+  constructor(task: FamilyTask, history: ScaledHistory) {
+    const { series, channels, plan } = task;
+    const m = plan.horizon * channels;
+    this.#task = task;
+    this.#history = history;
+    this.#origins = history.folds.flatMap((fold) => fold.origins);
+    this.spans = spansOf(this.#origins, plan.horizon);
+    this.actual = new Float64Array(this.#origins.length * m);
+    const scored: number[] = [];
+    for (const [i, { series: s, step }] of this.#origins.entries()) {
+      this.actual.set(history.scaled[s].subarray(step * channels, step * channels + m), i * m);
+      for (let c = 0; c < channels; c++) {
+        for (let h = 0; h < plan.horizon; h++)
+          if (!isFilled(series[s], step + h)) scored.push(i * m + h * channels + c);
+      }
+    }
+    this.scored = Int32Array.from(scored);
+  }
+
+  get #outputs(): number {
+    return this.#task.plan.horizon * this.#task.channels;
+  }
+
+  /** Sum of absolute errors of the forecasts, a share of which is replaced by others. */
+  absoluteError(forecasts: Float64Array, others = forecasts, share = 0): number {
+    const { scored, actual } = this;
+    let sum = 0;
+    for (let k = 0; k < scored.length; k++) {
+      const i = scored[k];
+      sum += Math.abs(actual[i] - forecasts[i] - share * (others[i] - forecasts[i]));
+    }
+    return sum;
+  }
+
+  /** The distribution of the errors of these forecasts, [origin][output], made from windows of `length` steps. */
+  model(forecasts: Float64Array, length: number): ErrorModel {
+    const parts = this.#itemsByFold(forecasts, length);
+    return fitErrors(joinItems(parts), chooseForm(parts, this.#scope), this.#scope);
+  }
+
+  /** Every fold is scored with the errors of the others. */
+  scores(forecasts: Float64Array, length: number): FoldScores {
+    const sheet = new ScoreSheet(scoreLevels);
+    const { actual, quantiles } = this.#crossForecast(forecasts, length, scoreLevels);
+    for (const [i, value] of actual.entries())
+      sheet.add(value, quantiles.subarray(i * scoreLevels.length, (i + 1) * scoreLevels.length));
+    return { mase: sheet.mase(1), crps: sheet.crps(1), points: sheet.steps };
+  }
+
+  /** The forecasts as samples. Those of a fold have the errors of the others as their distribution. */
+  heldOut(forecasts: Float64Array, length: number): HeldOutForecasts {
+    const { actual, quantiles } = this.#crossForecast(forecasts, length, sampleLevels);
+    const starts = new Int32Array(this.#origins.length + 1);
+    for (const item of this.scored) starts[Math.floor(item / this.#outputs) + 1]++;
+    for (let i = 1; i < starts.length; i++) starts[i] += starts[i - 1];
+    return { origins: this.#origins, starts, samples: quantiles, actual };
+  }
+
+  /** Actual values and quantiles ([item][level]) of what is scored, in units of the naive error. */
+  #crossForecast(forecasts: Float64Array, length: number, levels: readonly number[]) {
+    const { series, channels } = this.#task;
+    const { scalers, folds } = this.#history;
+    const parts = this.#itemsByFold(forecasts, length);
+    const form = chooseForm(parts, this.#scope);
+    const naiveErrors = series.map((one) => measureSeries(one, channels).units);
+    const actual = new Float64Array(this.scored.length);
+    const quantiles = new Float64Array(this.scored.length * levels.length);
+    let k = 0;
+    for (const [f, items] of parts.entries()) {
+      const others = parts.filter((other, g) => g !== f && other.errors.length > 0);
+      const known = others.length > 0 ? others : [items];
+      const spans = (this.spans * known.length) / folds.length;
+      const model =
+        items.errors.length > 0 ? fitErrors(joinItems(known), form, { ...this.#scope, spans }) : null;
+      for (let i = 0; model !== null && i < items.errors.length; i++, k++) {
+        const item = this.scored[k];
+        const { series: s } = this.#origins[Math.floor(item / this.#outputs)];
+        const c = item % channels;
+        const { offset, scale } = scalers[s];
+        const unit = naiveErrors[s][c] / scale[c];
+        const spread = spreadOf(model, items.features, i * featureCount, items.outputs[i]);
+        actual[k] = (offset[c] / scale[c] + this.actual[item]) / unit;
+        for (const [l, level] of levels.entries()) {
+          const quantile = errorQuantile(model, items.heights[i], level);
+          quantiles[k * levels.length + l] =
+            (offset[c] / scale[c] + forecasts[item] + spread * quantile) / unit;
+        }
+      }
+    }
+    return { actual, quantiles };
+  }
+
+  #itemsByFold(forecasts: Float64Array, length: number): ErrorItems[] {
+    const { channels, plan } = this.#task;
+    const m = this.#outputs;
+    let k = 0;
+    let origin = -1;
+    return this.#history.folds.map(({ origins }) => {
+      const from = k;
+      const end = (origin + 1 + origins.length) * m;
+      while (k < this.scored.length && this.scored[k] < end) k++;
+      const scored = this.scored.subarray(from, k);
+      const items: ErrorItems = {
+        outputs: scored.map((item) => item % m),
+        errors: Float64Array.from(scored, (item) => this.actual[item] - forecasts[item]),
+        features: new Float64Array(scored.length * featureCount),
+        heights: new Float64Array(scored.length),
+      };
+      let features: Features | null = null;
+      for (const [i, item] of scored.entries()) {
+        if (features === null || Math.floor(item / m) !== origin) {
+          origin = Math.floor(item / m);
+          features = featuresOf(
+            this.#situationAt(origin, forecasts, length),
+            { ...plan, channels },
+            plan.season,
+          );
+        }
+        const o = item % m;
+        items.heights[i] = features.heights[o];
+        for (let f = 0; f < featureCount; f++)
+          items.features[i * featureCount + f] = features.values[o * featureCount + f];
+      }
+      origin = end / m - 1;
+      return items;
+    });
+  }
+
+  /** The unit of a series is that of its scaler; in a cohort, the deviation of the window. */
+  #situationAt(origin: number, forecasts: Float64Array, length: number): Situation {
+    const { channels, series } = this.#task;
+    const { series: s, step } = this.#origins[origin];
+    const window = this.#history.scaled[s].subarray((step - length) * channels, step * channels);
+    const centres = forecasts.subarray(origin * this.#outputs, (origin + 1) * this.#outputs);
+    const units = Array.from({ length: channels }, (_, c) =>
+      series.length > 1 ? windowUnit(window, channels, c, 1) : 1,
+    );
+    return { window, centres, units };
+  }
+
+  get #scope(): ErrorScope {
+    const { plan, channels } = this.#task;
+    return { season: plan.season, channels, outputs: this.#outputs, spans: this.spans };
+  }
+}
+
+/** How many times τ steps the origins cover, all series together. */
+function spansOf(origins: readonly Origin[], horizon: number): number {
+  const lastBySeries = new Map<number, number>();
+  let steps = 0;
+  for (const { series, step } of origins) {
+    const last = lastBySeries.get(series);
+    steps += last === undefined ? horizon : Math.min(horizon, step - last);
+    lastBySeries.set(series, step);
+  }
+  return steps / horizon;
+}
