@@ -97,7 +97,12 @@ function measureSeasons(
 }
 
 /** The spread of an output, whose features begin at `at`. */
-export function spreadOf(model: ErrorModel, values: Float64Array, at: number, output: number): number {
+export function spreadOf(
+  model: Pick<ErrorModel, "steps" | "weights" | "limits">,
+  values: Float64Array,
+  at: number,
+  output: number,
+): number {
   const unit = values[at];
   let sum = 0;
   for (let f = 0; f < featureCount; f++) sum += model.weights[f] * values[at + f];

@@ -50,49 +50,68 @@ export interface ErrorScope {
   readonly spans: number;
 }
 
-/** The form that scores best on folds that it was not fitted to. */
-export function chooseForm(folds: readonly ErrorItems[], scope: ErrorScope): ErrorForm {
-  const judged = folds.filter(({ errors }) => errors.length > 0);
-  if (judged.length < 2) return forms[0];
-  const scores = forms.map(() => 0);
-  for (const fold of judged) {
-    const others = joinItems(judged.filter((other) => other !== fold));
-    for (const [i, form] of forms.entries())
-      scores[i] += fold.errors.length * pinballLoss(fold, fitErrors(others, form, scope));
-  }
-  const prices = forms.map(
-    ({ spread, shapes }, i) => scores[i] * (1 + priceOfForm * (Number(spread !== "by step") + shapes - 1)),
-  );
-  return forms[prices.indexOf(Math.min(...prices))] ?? forms[0];
+export interface CrossFit {
+  /** The form that scores best on folds that it was not fitted to. */
+  readonly form: ErrorForm;
+  /** For each fold, that form fitted to the other folds, or to the fold itself where the others have no errors. Null without errors. */
+  readonly models: readonly (ErrorModel | null)[];
+}
+
+export function crossFit(folds: readonly ErrorItems[], scope: ErrorScope): CrossFit {
+  const isJudged = folds.filter(({ errors }) => errors.length > 0).length > 1;
+  const fits = folds.map((fold) => {
+    if (fold.errors.length === 0) return null;
+    const others = folds.filter((other) => other !== fold && other.errors.length > 0);
+    const known = joinItems(isJudged ? others : [fold]);
+    const spans =
+      (scope.spans * known.errors.length) / folds.reduce((sum, { errors }) => sum + errors.length, 0);
+    return fitForms(known, isJudged ? forms : [forms[0]], { ...scope, spans });
+  });
+  const scores = forms.map(({ spread, shapes }, i) => {
+    const price = 1 + priceOfForm * (Number(spread === "by situation") + shapes - 1);
+    const losses = folds.map((fold, f) => (fits[f]?.[i] === undefined ? 0 : pinballLoss(fold, fits[f][i])));
+    return price * losses.reduce((sum, loss) => sum + loss, 0);
+  });
+  const best = isJudged ? Math.max(0, scores.indexOf(Math.min(...scores))) : 0;
+  return { form: forms[best], models: fits.map((own) => own?.[best] ?? null) };
 }
 
 /** At least one item. */
 export function fitErrors(items: ErrorItems, form: ErrorForm, scope: ErrorScope): ErrorModel {
-  const { weights, steps } = fitSpread(items, form, scope);
-  const model = { season: scope.season, steps, weights, limits: limitsOf(items, weights) };
-  const plain = { ...model, low: steps, high: steps };
-  const ratios = items.errors.map((error, i) => {
-    const spread = spreadOf(plain, items.features, i * featureCount, items.outputs[i]);
-    return spread > 0 ? error / spread : 0;
+  return fitForms(items, [form], scope)[0];
+}
+
+function fitForms(items: ErrorItems, wanted: readonly ErrorForm[], scope: ErrorScope): readonly ErrorModel[] {
+  const spreads = [...new Set(wanted.map(({ spread }) => spread))].map((spread) => {
+    const { weights, steps } = fitSpread(items, spread, scope);
+    const model = { season: scope.season, steps, weights, limits: limitsOf(items, weights) };
+    const ratios = items.errors.map((error, i) => {
+      const own = spreadOf(model, items.features, i * featureCount, items.outputs[i]);
+      return own > 0 ? error / own : 0;
+    });
+    const order = Uint32Array.from(ratios, (_, i) => i).sort((one, other) => ratios[one] - ratios[other]);
+    return { spread, model, sorted: { ratios, order } };
   });
-  const order = Uint32Array.from(ratios, (_, i) => i).sort((one, other) => ratios[one] - ratios[other]);
-  const { heights } = items;
-  if (form.shapes === 1) {
-    const shape = shapeOf(ratios, order, () => 1, scope.spans);
-    return { ...model, low: shape, high: shape };
-  }
-  return {
-    ...model,
-    low: shapeOf(ratios, order, (i) => 1 - heights[i], scope.spans),
-    high: shapeOf(ratios, order, (i) => heights[i], scope.spans),
-  };
+  return wanted.map((form) => {
+    const { model, sorted } = spreads.find(({ spread }) => spread === form.spread) ?? spreads[0];
+    const { heights } = items;
+    if (form.shapes === 1) {
+      const shape = shapeOf(sorted, () => 1, scope.spans);
+      return { ...model, low: shape, high: shape };
+    }
+    return {
+      ...model,
+      low: shapeOf(sorted, (i) => 1 - heights[i], scope.spans),
+      high: shapeOf(sorted, (i) => heights[i], scope.spans),
+    };
+  });
 }
 
 /**
  * The weights for which the spread is nearest the absolute errors in Kullback–Leibler divergence: an error of the spread then counts
  * as it does in the CRPS, in proportion to its square over the spread. Multiplicative updates keep weights from becoming negative.
  */
-function fitSpread(items: ErrorItems, { spread }: ErrorForm, { outputs, channels }: ErrorScope) {
+function fitSpread(items: ErrorItems, spread: ErrorForm["spread"], { outputs, channels }: ErrorScope) {
   const { errors, features } = items;
   const used = spread === "by step" ? 1 : featureCount;
   const means = new Float64Array(used);
@@ -160,8 +179,7 @@ function limitsOf({ errors, features }: ErrorItems, weights: Float32Array): Floa
 
 /** Weighted quantiles of the ratios, which `order` sorts, moved towards the median of the model. */
 function shapeOf(
-  ratios: Float64Array,
-  order: Uint32Array,
+  { ratios, order }: { readonly ratios: Float64Array; readonly order: Uint32Array },
   weightOf: (item: number) => number,
   spans: number,
 ): Float32Array {
@@ -201,5 +219,5 @@ function pinballLoss(items: ErrorItems, model: ErrorModel): number {
       sum += Math.max(judgedLevels[l] * error, (judgedLevels[l] - 1) * error);
     }
   }
-  return sum / items.errors.length;
+  return sum;
 }

@@ -10,15 +10,15 @@ import { ScoreSheet, scoreLevels } from "../scores.ts";
 import {
   type ErrorItems,
   type ErrorModel,
-  errorQuantile,
   type Features,
   featureCount,
   featuresOf,
   joinItems,
+  quantileOf,
   type Situation,
   spreadOf,
 } from "./error-model.ts";
-import { chooseForm, type ErrorScope, fitErrors } from "./fit-errors.ts";
+import { crossFit, type ErrorScope, fitErrors } from "./fit-errors.ts";
 import { windowUnit } from "./window-unit.ts";
 
 export interface ScaledHistory {
@@ -26,6 +26,20 @@ export interface ScaledHistory {
   readonly scaled: readonly Float64Array[];
   readonly scalers: readonly Scaler[];
   readonly folds: readonly Fold[];
+}
+
+export interface JudgedErrors {
+  /** Their distribution. */
+  readonly model: ErrorModel;
+  /** Every fold is scored with the errors of the others. */
+  readonly scores: FoldScores;
+  /** The forecasts as samples. Those of a fold have the errors of the others as their distribution. */
+  readonly heldOut: HeldOutForecasts;
+}
+
+interface CrossFitted {
+  readonly parts: readonly ErrorItems[];
+  readonly models: readonly (ErrorModel | null)[];
 }
 
 export class FoldErrors {
@@ -73,58 +87,49 @@ export class FoldErrors {
     return sum;
   }
 
-  /** The distribution of the errors of these forecasts, [origin][output], made from windows of `length` steps. */
-  model(forecasts: Float64Array, length: number): ErrorModel {
+  /** What the errors of these forecasts, [origin][output], made from windows of `length` steps, say. */
+  judge(forecasts: Float64Array, length: number): JudgedErrors {
     const parts = this.#itemsByFold(forecasts, length);
-    return fitErrors(joinItems(parts), chooseForm(parts, this.#scope), this.#scope);
-  }
-
-  /** Every fold is scored with the errors of the others. */
-  scores(forecasts: Float64Array, length: number): FoldScores {
+    const { form, models } = crossFit(parts, this.#scope);
     const sheet = new ScoreSheet(scoreLevels);
-    const { actual, quantiles } = this.#crossForecast(forecasts, length, scoreLevels);
-    for (const [i, value] of actual.entries())
-      sheet.add(value, quantiles.subarray(i * scoreLevels.length, (i + 1) * scoreLevels.length));
-    return { mase: sheet.mase(1), crps: sheet.crps(1), points: sheet.steps };
-  }
-
-  /** The forecasts as samples. Those of a fold have the errors of the others as their distribution. */
-  heldOut(forecasts: Float64Array, length: number): HeldOutForecasts {
-    const { actual, quantiles } = this.#crossForecast(forecasts, length, sampleLevels);
+    const scored = this.#crossForecast(forecasts, { parts, models }, scoreLevels);
+    for (const [i, value] of scored.actual.entries())
+      sheet.add(value, scored.quantiles.subarray(i * scoreLevels.length, (i + 1) * scoreLevels.length));
+    const { actual, quantiles: samples } = this.#crossForecast(forecasts, { parts, models }, sampleLevels);
     const starts = new Int32Array(this.#origins.length + 1);
     for (const item of this.scored) starts[Math.floor(item / this.#outputs) + 1]++;
     for (let i = 1; i < starts.length; i++) starts[i] += starts[i - 1];
-    return { origins: this.#origins, starts, samples: quantiles, actual };
+    return {
+      model: fitErrors(joinItems(parts), form, this.#scope),
+      scores: { mase: sheet.mase(1), crps: sheet.crps(1), points: sheet.steps },
+      heldOut: { origins: this.#origins, starts, samples, actual },
+    };
   }
 
   /** Actual values and quantiles ([item][level]) of what is scored, in units of the naive error. */
-  #crossForecast(forecasts: Float64Array, length: number, levels: readonly number[]) {
+  #crossForecast(forecasts: Float64Array, { parts, models }: CrossFitted, levels: readonly number[]) {
     const { series, channels } = this.#task;
-    const { scalers, folds } = this.#history;
-    const parts = this.#itemsByFold(forecasts, length);
-    const form = chooseForm(parts, this.#scope);
+    const { scalers } = this.#history;
     const naiveErrors = series.map((one) => measureSeries(one, channels).units);
     const actual = new Float64Array(this.scored.length);
     const quantiles = new Float64Array(this.scored.length * levels.length);
     let k = 0;
     for (const [f, items] of parts.entries()) {
-      const others = parts.filter((other, g) => g !== f && other.errors.length > 0);
-      const known = others.length > 0 ? others : [items];
-      const spans = (this.spans * known.length) / folds.length;
-      const model =
-        items.errors.length > 0 ? fitErrors(joinItems(known), form, { ...this.#scope, spans }) : null;
-      for (let i = 0; model !== null && i < items.errors.length; i++, k++) {
+      const model = models[f];
+      if (model === null) continue;
+      const low = levels.map((level) => quantileOf(model.low, level));
+      const high = levels.map((level) => quantileOf(model.high, level));
+      for (let i = 0; i < items.errors.length; i++, k++) {
         const item = this.scored[k];
         const { series: s } = this.#origins[Math.floor(item / this.#outputs)];
         const c = item % channels;
-        const { offset, scale } = scalers[s];
-        const unit = naiveErrors[s][c] / scale[c];
+        const offset = scalers[s].offset[c] / scalers[s].scale[c];
+        const unit = naiveErrors[s][c] / scalers[s].scale[c];
         const spread = spreadOf(model, items.features, i * featureCount, items.outputs[i]);
-        actual[k] = (offset[c] / scale[c] + this.actual[item]) / unit;
-        for (const [l, level] of levels.entries()) {
-          const quantile = errorQuantile(model, items.heights[i], level);
-          quantiles[k * levels.length + l] =
-            (offset[c] / scale[c] + forecasts[item] + spread * quantile) / unit;
+        actual[k] = (offset + this.actual[item]) / unit;
+        for (let l = 0; l < levels.length; l++) {
+          const quantile = low[l] + items.heights[i] * (high[l] - low[l]);
+          quantiles[k * levels.length + l] = (offset + forecasts[item] + spread * quantile) / unit;
         }
       }
     }

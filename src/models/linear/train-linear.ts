@@ -6,7 +6,15 @@
 
 import { yieldToEventLoop } from "../../runtime/waiting.ts";
 import type { FamilyTask, FoldScores, Scaler } from "../family.ts";
-import { type Fold, firstRollingPart, foldsOf, hasTwoFolds, rollingFolds, stepsOf } from "../folds.ts";
+import {
+  type Fold,
+  type FoldReach,
+  firstRollingPart,
+  foldsOf,
+  hasTwoFolds,
+  rollingFolds,
+  stepsOf,
+} from "../folds.ts";
 import type { HeldOutForecasts } from "../held-out.ts";
 import { type AffineMap, applyMap, averageMap } from "../regression/affine-map.ts";
 import { fitScaler } from "../scaler.ts";
@@ -139,16 +147,16 @@ class CandidatePool {
     const chosen = this.#choose();
     if (chosen === null) return "no candidate gives finite forecasts";
     const { series, channels } = this.#task;
-    const { length, forecasts } = chosen;
+    const { model, scores, heldOut } = this.#errors.judge(chosen.forecasts, chosen.length);
     return {
       scaler: series.length > 1 ? sharedScaler(this.#scalers) : this.#scalers[0],
       map: this.#averageBefore(
         chosen,
         series.map((one) => stepsOf(one, channels)),
       ),
-      errors: this.#errors.model(forecasts, length),
-      folds: this.#errors.scores(forecasts, length),
-      heldOut: this.#heldOut(chosen),
+      errors: model,
+      folds: scores,
+      heldOut: hasTwoFolds(series, this.#reach(chosen)) ? heldOut : this.#heldOut(chosen),
     };
   }
 
@@ -212,18 +220,19 @@ class CandidatePool {
     return averageMap(maps);
   }
 
+  #reach({ length }: Chosen): FoldReach {
+    return { horizon: this.#task.plan.horizon, channels: this.#task.channels, longest: length };
+  }
+
   /** Forecasts of the average at the origins that families have in common; null when the history is too short for them. */
   #heldOut(chosen: Chosen): HeldOutForecasts | null {
-    const { series, channels, plan } = this.#task;
-    const reach = { horizon: plan.horizon, channels, longest: chosen.length };
-    if (hasTwoFolds(series, reach)) return this.#errors.heldOut(chosen.forecasts, chosen.length);
-    const folds = foldsOf(series, reach);
+    const folds = foldsOf(this.#task.series, this.#reach(chosen));
     if (folds.some(({ origins }) => origins.length === 0)) return null;
     const errors = this.#errorsAt(folds);
     const forecasts = new Float64Array(errors.actual.length);
     for (const fold of folds)
       this.#forecast(folds, fold, this.#averageBefore(chosen, fold.trainTo), forecasts);
-    return errors.heldOut(forecasts, chosen.length);
+    return errors.judge(forecasts, chosen.length).heldOut;
   }
 }
 
