@@ -38,12 +38,12 @@ const seasonsSeen = [1, 2, 4, 8];
 const naiveSeasons = [1, 7];
 const penalties = [1e-4, 1e-3, 1e-2, 1e-1, 1];
 /** Windows of many seasons need a penalty, and every one tried takes long. */
-const penaltiesOfMany = [1e-3, 1e-2, 1e-1];
-const penaltiesOfLarge = [1e-3, 1e-1];
+const penaltiesOfMany = [1e-3, 1e-1];
+/** With more inputs, only differences from the last value are regressed: values as well would take twice as long. */
 const largeInputs = 256;
 const penaltiesOfPhases = [1e-2, 1e-1];
 
-/** Short histories are forecast best by maps that need no fitting; long ones, by regressions. */
+/** Trends and profiles that forget improve forecasts of short histories. Of long ones, regressions know as much. */
 const smoothingsOfShort = [0.05, 0.2, 0.5, 1].flatMap((level) =>
   [1, 0.5].flatMap((profile) => [0, 0.5, 1].map((trend): Smoothing => ({ level, profile, trend }))),
 );
@@ -168,8 +168,9 @@ export class Candidates {
   }
 
   #penaltiesFor(length: number): readonly number[] {
-    if (length * this.#task.channels > largeInputs) return penaltiesOfLarge;
-    return length > fewSeasons * this.#task.plan.season ? penaltiesOfMany : penalties;
+    const { plan, channels } = this.#task;
+    const isMany = length > fewSeasons * plan.season || length * channels > largeInputs;
+    return isMany ? penaltiesOfMany : penalties;
   }
 
   /** Members of a cohort differ in level: a map of theirs may only see differences. */

@@ -30,7 +30,7 @@ const priceOfForm = 0.005;
  * Held-out errors are those of maps that were weighted by how small their errors were, so the next ones will be larger, the
  * more so the fewer there were to judge by. The factor is 1 + this / √(spans of τ steps judged).
  */
-const optimism = 0.4;
+const optimism = 0.3;
 
 /**
  * The median of few held-out errors says more about those days than about the model. Its share in the forecast is
@@ -38,7 +38,7 @@ const optimism = 0.4;
  */
 const spansForMedian = 40;
 
-/** Multiplicative updates of the weights. The fit has settled long before. */
+/** Multiplicative updates of the weights. */
 const updates = 20;
 
 export interface ErrorScope {

@@ -5,7 +5,7 @@
 // Legend: z values in units of the scaler; m outputs (steps × channels) of a map.
 
 import { yieldToEventLoop } from "../../runtime/waiting.ts";
-import type { FamilyTask, FoldScores, Scaler } from "../family.ts";
+import type { FamilyTask, FoldScores, Scaler, TrainingSeries } from "../family.ts";
 import {
   type Fold,
   type FoldReach,
@@ -39,7 +39,7 @@ const poolSize = 40;
 const sharpness = 3;
 /** The average counts as so many maps when single ones are added to it. */
 const mapsInAverage = 16;
-/** Most maps that are added: one for every second span judged, but no more than this. */
+/** Most maps that are added: one for every fourth span judged, but no more than this. */
 const mostAdded = 8;
 /** A map is added if the error falls by more than this share. */
 const leastGain = 1e-4;
@@ -48,6 +48,8 @@ const leastShare = 0.01;
 
 /** The best average of maps; as text, why there is none; null when cancelled. */
 export async function fitLinear(task: FamilyTask, signal: AbortSignal): Promise<LinearFit | string | null> {
+  const empty = task.series.findIndex(({ values }) => !values.some(Number.isFinite));
+  if (empty >= 0) return `series ${empty} has no value; every one needs some`;
   const lengths = lengthsFor(task);
   if (lengths.length === 0) return whyNoWindow(task);
   const pool = new CandidatePool(task, lengths);
@@ -67,7 +69,22 @@ function whyNoWindow({ plan: { horizon, season }, channels, series }: FamilyTask
   const needed = leastSteps(horizon, season);
   if (longest < needed) return `the longest history has ${longest} steps; ${needed} are needed`;
   const unbroken = shortestWindow(horizon, season) + horizon;
-  return `the last ${100 * (1 - firstRollingPart)} % of the history have no ${unbroken} steps without a gap`;
+  const run = Math.max(...series.map((one) => longestRun(one, channels)));
+  const part = `the last ${100 * (1 - firstRollingPart)} % of the history`;
+  return `the longest run without a gap that reaches into ${part} has ${run} steps; ${unbroken} are needed, ${horizon} of them there`;
+}
+
+/** Steps of the longest run without a gap that ends after the part that only trains. */
+function longestRun(series: TrainingSeries, channels: number): number {
+  const steps = stepsOf(series, channels);
+  let run = 0;
+  let longest = 0;
+  for (let step = 0; step < steps; step++) {
+    const isKnown = series.values.subarray(step * channels, (step + 1) * channels).every(Number.isFinite);
+    run = isKnown ? run + 1 : 0;
+    if (step >= firstRollingPart * steps) longest = Math.max(longest, run);
+  }
+  return longest;
 }
 
 interface Judged {
@@ -194,7 +211,7 @@ class CandidatePool {
     const errors = this.#errors;
     let average = weightedMean(pool.map(({ forecasts }, i) => ({ forecasts, share: shares[i] })));
     let least = errors.absoluteError(average);
-    const most = Math.min(mostAdded, Math.floor(errors.spans / 2));
+    const most = Math.min(mostAdded, Math.floor(errors.spans / 4));
     for (let added = 0; added < most; added++) {
       const share = 1 / (mapsInAverage + added + 1);
       const found = pool.map(({ forecasts }) => errors.absoluteError(average, forecasts, share));
