@@ -43,18 +43,23 @@ const penaltiesOfMany = [1e-3, 1e-1];
 const largeInputs = 256;
 const penaltiesOfPhases = [1e-2, 1e-1];
 
-/** Trends and profiles that forget improve forecasts of short histories. Of long ones, regressions know as much. */
+/**
+ * Trends, profiles that forget and levels without a profile improve forecasts of short histories. Of long ones, regressions know
+ * as much.
+ */
 const smoothingsOfShort = [0.05, 0.2, 0.5, 1].flatMap((level) =>
-  [1, 0.5].flatMap((profile) => [0, 0.5, 1].map((trend): Smoothing => ({ level, profile, trend }))),
+  [1, 0.5, null].flatMap((profile) => [0, 0.5, 1].map((trend): Smoothing => ({ level, profile, trend }))),
 );
-const smoothingsOfLong = smoothingsOfShort.filter(({ profile, trend }) => profile === 1 && trend === 0);
+/** One season has neither an older profile nor a trend. */
+const smoothingsOfOne = smoothingsOfShort.filter(({ profile, trend }) => profile !== 0.5 && trend === 0);
+const smoothingsOfLong = smoothingsOfOne.filter(({ profile }) => profile !== null);
 
 /** Most numbers in a window beyond the shortest: the time of a fit grows with their cube. */
 const mostInputs = 400;
 /** Windows of more seasons need rows in proportion, and are not worth a recursion. */
 const fewSeasons = 4;
-/** A regression on fewer rows is not tried. The folds judge whether so few were enough. */
-const fewestRows = 2;
+/** A regression on fewer rows for each input is not tried: its forecasts can run away where the folds do not show it. */
+const fewestRowsPerInput = 0.5;
 
 /** The shortest window covers half the horizon: a shorter one sees too little. */
 export function shortestWindow(horizon: number, season: number): number {
@@ -113,8 +118,8 @@ export class Candidates {
     // The sums for all steps leave out the last τ − 1 rows of the next step. A short history cannot spare them.
     const nextSums = this.#isLong || !this.#isRecursed(length) ? sums : this.#sumsOf(length, 1, ends);
     for (const level of this.#levelsFor(length)) {
-      if (sums.rows >= fewestRows) yield* this.#fitDirect(sums, level, isWanted);
-      if (this.#isRecursed(length) && nextSums !== sums && nextSums.rows >= fewestRows)
+      if (hasRows(sums)) yield* this.#fitDirect(sums, level, isWanted);
+      if (this.#isRecursed(length) && nextSums !== sums && hasRows(nextSums))
         yield* this.#fitNext(nextSums, level, isWanted);
     }
   }
@@ -190,8 +195,8 @@ export class Candidates {
     const isFirst = (lag: number) =>
       lag <= length && !this.#lengths.some((other) => other < length && lag <= other);
     const lags = naiveSeasons.map((seasons) => seasons * season).filter(isFirst);
-    // One season has neither an older profile nor a trend.
-    const smoothings = this.#isLong || length === season ? smoothingsOfLong : smoothingsOfShort;
+    const ofShort = length === season ? smoothingsOfOne : smoothingsOfShort;
+    const smoothings = this.#isLong ? smoothingsOfLong : ofShort;
     return [
       ...lags.map((lag) => ({ way: "naive" as const, length: lag })),
       ...smoothings.map((smoothing) => ({ way: "smooth" as const, length, smoothing })),
@@ -203,4 +208,8 @@ export class Candidates {
     const shape: MapShape = { length: candidate.length, horizon, channels: this.#task.channels };
     return candidate.way === "naive" ? naiveMap(shape) : smoothMap(shape, season, candidate.smoothing);
   }
+}
+
+function hasRows({ rows, inputs }: WindowSums): boolean {
+  return rows >= Math.max(2, fewestRowsPerInput * inputs);
 }

@@ -70,8 +70,8 @@ export function naiveMap({ length, horizon, channels }: MapShape): AffineMap {
 export interface Smoothing {
   /** α: share of the newest step in the level. */
   readonly level: number;
-  /** γ: what a season counts relative to the one after it in the profile. */
-  readonly profile: number;
+  /** γ: what a season counts relative to the one after it in the profile. Null for no profile: the series has no season. */
+  readonly profile: number | null;
   /** κ: share of the trend that goes on. */
   readonly trend: number;
 }
@@ -99,8 +99,8 @@ export function smoothMap(
     levelWeight[t] += left / length;
     phaseWeight[t % season] += levelWeight[t];
   }
-  const share = Float64Array.from({ length: k }, (_, q) => γ ** (k - 1 - q));
-  const total = share.reduce((sum, one) => sum + one, 0);
+  const share = Float64Array.from({ length: k }, (_, q) => (γ === null ? 0 : γ ** (k - 1 - q)));
+  const total = γ === null ? 1 : share.reduce((sum, one) => sum + one, 0);
   const slope = slopeWeights(length, season);
   const m = horizon * C;
   const p = length * C;

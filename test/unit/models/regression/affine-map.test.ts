@@ -68,6 +68,12 @@ describe("a smoothing map", () => {
     }
   });
 
+  test("without a profile forecasts a level for all steps, however the window swings", () => {
+    const map = smoothMap({ length: 6, horizon: 3, channels: 1 }, 3, { level: 0.2, profile: null, trend: 0 });
+    const [first, ...others] = apply(map, [0, 9, -9, 0, 9, -9]);
+    near(others, [first, first]);
+  });
+
   test("that forgets follows the profile of the last season", () => {
     const window = [0, 0, 0, 0, 0, 0, 0, 9, -9];
     const [even, forgetful] = [1, 0.25].map((profile) => {
