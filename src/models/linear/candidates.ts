@@ -39,8 +39,9 @@ const naiveSeasons = [1, 7];
 const penalties = [1e-4, 1e-3, 1e-2, 1e-1, 1];
 /** Windows of many seasons need a penalty, and every one tried takes long. */
 const penaltiesOfMany = [1e-3, 1e-1];
-/** With more inputs, only differences from the last value are regressed: values as well would take twice as long. */
+/** With more inputs, only differences from the last value are regressed, with one penalty: the time of a fit grows with their cube. */
 const largeInputs = 256;
+const penaltiesOfLarge = [1e-3];
 const penaltiesOfPhases = [1e-2, 1e-1];
 
 /**
@@ -54,7 +55,7 @@ const smoothingsOfShort = [0.05, 0.2, 0.5, 1].flatMap((level) =>
 const smoothingsOfOne = smoothingsOfShort.filter(({ profile, trend }) => profile !== 0.5 && trend === 0);
 const smoothingsOfLong = smoothingsOfOne.filter(({ profile }) => profile !== null);
 
-/** Most numbers in a window beyond the shortest: the time of a fit grows with their cube. */
+/** Most numbers in a window beyond the shortest, for the same reason. */
 const mostInputs = 400;
 /** Windows of more seasons need rows in proportion, and are not worth a recursion. */
 const fewSeasons = 4;
@@ -174,8 +175,8 @@ export class Candidates {
 
   #penaltiesFor(length: number): readonly number[] {
     const { plan, channels } = this.#task;
-    const isMany = length > fewSeasons * plan.season || length * channels > largeInputs;
-    return isMany ? penaltiesOfMany : penalties;
+    if (length * channels > largeInputs) return penaltiesOfLarge;
+    return length > fewSeasons * plan.season ? penaltiesOfMany : penalties;
   }
 
   /** Members of a cohort differ in level: a map of theirs may only see differences. */
