@@ -116,10 +116,8 @@ function fitSpread(items: ErrorItems, spread: ErrorForm["spread"], { outputs, ch
   const used = spread === "by step" ? 1 : featureCount;
   const means = new Float64Array(used);
   const errorSums = new Float64Array(outputs);
-  const counts = new Float64Array(outputs);
   for (let i = 0; i < errors.length; i++) {
     errorSums[items.outputs[i]] += Math.abs(errors[i]);
-    counts[items.outputs[i]]++;
     for (let f = 0; f < used; f++) means[f] += features[i * featureCount + f] / errors.length;
   }
   const meanError = errorSums.reduce((sum, one) => sum + one, 0) / errors.length;
@@ -135,7 +133,8 @@ function fitSpread(items: ErrorItems, spread: ErrorForm["spread"], { outputs, ch
       let sum = 0;
       for (let f = 0; f < used; f++) sum += weights[f] * features[at + f];
       expected[items.outputs[i]] += sum;
-      const ratio = sum > 0 ? Math.abs(errors[i]) / (step * sum) : 0;
+      // A step whose errors are all zero has no spread.
+      const ratio = step * sum > 0 ? Math.abs(errors[i]) / (step * sum) : 0;
       for (let f = 0; f < used; f++) {
         wanted[f] += ratio * step * features[at + f];
         given[f] += step * features[at + f];

@@ -106,6 +106,20 @@ describe("the spread of errors", () => {
   });
 });
 
+describe("steps without any error beside steps with errors", () => {
+  test("give finite spreads in any form", () => {
+    const cases = [0, 1, 2, 3, 4].flatMap((output) =>
+      [-1, 1].map((sign) => ({ output, error: output === 4 ? sign : 0, seasonal: output })),
+    );
+    for (const spread of ["by step", "by situation"] as const) {
+      const model = fitErrors(itemsOf(cases), { spread, shapes: 2 }, { ...scope, outputs: 5 });
+      for (const numbers of [model.steps, model.weights, model.limits, model.low, model.high])
+        assert.ok(numbers.every(Number.isFinite), `${spread}: ${numbers}`);
+      assert.equal(spreadIn(model, 0, 0), 0);
+    }
+  });
+});
+
 describe("the shape of errors", () => {
   test("keeps skew", () => {
     const random = createRandom(2);
