@@ -47,9 +47,20 @@ export function foldsOf(series: readonly TrainingSeries[], reach: FoldReach): Fo
 export const firstRollingPart = 0.6;
 const rollingCount = 3;
 const rollingOrigins = 40;
+/** Horizons in a history from which on the two folds have origins enough. */
+const horizonsForTwo = 20;
 
-/** Folds that follow one another to the end of the history. The targets of an origin may reach into the next fold. */
+/** Whether `rollingFolds` are the two folds of `foldsOf`. */
+export function hasTwoFolds(series: readonly TrainingSeries[], { channels, horizon }: FoldReach): boolean {
+  return series.every((one) => stepsOf(one, channels) >= horizonsForTwo * horizon);
+}
+
+/**
+ * The two folds where the history is long enough for them. Otherwise three that follow one another to the end of the history, and the
+ * targets of an origin may reach into the next fold.
+ */
 export function rollingFolds(series: readonly TrainingSeries[], reach: FoldReach): Fold[] {
+  if (hasTwoFolds(series, reach)) return foldsOf(series, reach);
   const { channels, horizon } = reach;
   const lasts = series.map((one) => stepsOf(one, channels) - horizon);
   const startOf = (fold: number, last: number) => {

@@ -29,8 +29,16 @@ import {
   unfit,
 } from "../model-envelope.ts";
 import type { MapShape } from "../regression/affine-map.ts";
-import { type ErrorShape, quantileOf, shapePoints } from "./error-shape.ts";
-import { fitLinear, type LinearFit, windowUnit } from "./train-linear.ts";
+import {
+  type ErrorModel,
+  errorQuantile,
+  featureCount,
+  featuresOf,
+  shapePoints,
+  spreadOf,
+} from "./error-model.ts";
+import { fitLinear, type LinearFit } from "./train-linear.ts";
+import { windowUnit } from "./window-unit.ts";
 
 export interface LinearModel extends Model {
   readonly shape: MapShape;
@@ -43,7 +51,7 @@ export interface LinearModel extends Model {
   readonly carry: Float32Array;
   /** [output] */
   readonly constant: Float32Array;
-  readonly errors: ErrorShape;
+  readonly errors: ErrorModel;
 }
 
 export const linear: ModelFamily<LinearModel> = {
@@ -72,18 +80,19 @@ function forecastOne(model: LinearModel, values: Float64Array, levels: readonly 
   const units = Array.from({ length: channels }, (_, c) => unitOf(model, window, c));
   const centres = centresOf(model, window, units);
   const outputs = horizon * channels;
-  const { mean: skew, deviation } = momentsOf(errors.shape);
+  const features = featuresOf({ window, centres, units }, shape, errors.season);
+  const [low, high] = [momentsOf(errors.low), momentsOf(errors.high)];
   const mean = new Float64Array(outputs);
   const standardDeviation = new Float64Array(outputs);
   const quantiles = levels.map(() => new Float64Array(outputs));
-  const shapeQuantiles = levels.map((level) => quantileOf(errors.shape, level));
   for (let o = 0; o < outputs; o++) {
-    const c = o % channels;
-    const at = c * horizon + Math.floor(o / channels);
-    const spread = units[c] * errors.spread[o];
-    mean[at] = centres[o] + spread * skew;
-    standardDeviation[at] = spread * deviation;
-    for (let l = 0; l < levels.length; l++) quantiles[l][at] = centres[o] + spread * shapeQuantiles[l];
+    const at = (o % channels) * horizon + Math.floor(o / channels);
+    const height = features.heights[o];
+    const spread = spreadOf(errors, features.values, o * featureCount, o);
+    mean[at] = centres[o] + spread * (low.mean + height * (high.mean - low.mean));
+    standardDeviation[at] = spread * (low.deviation + height * (high.deviation - low.deviation));
+    for (let l = 0; l < levels.length; l++)
+      quantiles[l][at] = centres[o] + spread * errorQuantile(errors, height, levels[l]);
   }
   const answer: Distribution = { mean, standardDeviation, quantiles };
   return mean.every(Number.isFinite) ? answer : unfitWindow(model, window.length);
@@ -140,7 +149,8 @@ async function trainLinear(task: FamilyTask, signal: AbortSignal): Promise<Famil
   const fit = await fitLinear(task, signal);
   if (fit === null) return { outcome: "cancelled" };
   if (typeof fit === "string") return { outcome: "failed", reason: fit };
-  return { outcome: "trained", model: modelOf(fit, task), folds: fit.folds };
+  const { folds, heldOut } = fit;
+  return { outcome: "trained", model: modelOf(fit, task), folds, ...(heldOut === null ? {} : { heldOut }) };
 }
 
 function modelOf(
@@ -174,15 +184,16 @@ function modelOf(
 
 function encodeLinear(model: LinearModel, storage: Storage): Uint8Array {
   const { key, version, shape, serves, scaler, weights, carry, constant, errors } = model;
-  const header = { family: "linear", key, version, shape, serves, scaler };
-  const values = [weights, carry, constant, errors.spread, errors.shape];
+  const header = { family: "linear", key, version, shape, serves, scaler, season: errors.season };
+  const { steps, low, high, limits } = errors;
+  const values = [weights, carry, constant, steps, low, high, errors.weights, limits];
   const parts = sectionsOf(shape, storage).map((section, i) => ({ section, values: values[i] }));
   return encodeEnvelope(JSON.stringify(header), storage, parts, `model ${key}@${version}`);
 }
 
 function decodeLinear(bytes: Uint8Array, where: string): LinearModel {
   const { storage, header, numbers } = decodeEnvelope(bytes, where);
-  const { family, key, version, shape, serves, scaler } = parseHeaderJson(header, where);
+  const { family, key, version, shape, serves, scaler, season } = parseHeaderJson(header, where);
   if (family !== "linear") throw unfit(where, "family", `is ${JSON.stringify(family)}; expected "linear"`);
   if (typeof key !== "string" || typeof version !== "string" || key === "" || version === "")
     throw unfit(where, "name", "is missing; expected a key and a version");
@@ -192,12 +203,28 @@ function decodeLinear(bytes: Uint8Array, where: string): LinearModel {
     throw unfit(where, "serves", `is ${JSON.stringify(serves)}; expected "series" or "cohort"`);
   if (!isScaler(scaler, shape.channels))
     throw unfit(where, "scaler", `is ${JSON.stringify(scaler)}; expected one for ${shape.channels} channels`);
-  const sections = sectionsOf(shape, storage);
+  if (season !== undefined && !isSeason(season, shape))
+    throw unfit(where, "season", `is ${JSON.stringify(season)}; expected 1 to ${shape.length} steps`);
+  // Models of the first release have no season: their spread depends on the step only, and they have one shape.
+  const sections = sectionsOf(shape, storage).slice(0, season === undefined ? 5 : undefined);
   const parts = readSections(numbers, sections, `${where}: model ${key}@${version}`);
-  const [weights, carry, constant, spread, errorShape] = parts;
-  const errors = { spread, shape: errorShape };
+  const [
+    weights,
+    carry,
+    constant,
+    steps,
+    low,
+    high = low,
+    errorWeights = plainWeights,
+    limits = plainLimits,
+  ] = parts;
+  const errors = { season: season ?? 1, steps, weights: errorWeights, limits, low, high };
   return { family: "linear", key, version, shape, serves, scaler, weights, carry, constant, errors };
 }
+
+/** The spread of a step is its own, in any situation. */
+const plainWeights = Float32Array.from({ length: featureCount }, (_, f) => (f === 0 ? 1 : 0));
+const plainLimits = Float32Array.of(1, 1);
 
 /** Half precision is enough for weights of differences; the rest is small. */
 function sectionsOf({ length, horizon, channels }: MapShape, storage: Storage): readonly Section[] {
@@ -208,6 +235,9 @@ function sectionsOf({ length, horizon, channels }: MapShape, storage: Storage): 
     { name: "constant", count: outputs, storage: "float32" },
     { name: "spread", count: outputs, storage: "float32" },
     { name: "shape", count: shapePoints, storage: "float32" },
+    { name: "shape of high forecasts", count: shapePoints, storage: "float32" },
+    { name: "spread weights", count: featureCount, storage: "float32" },
+    { name: "spread limits", count: 2, storage: "float32" },
   ];
 }
 
@@ -217,6 +247,10 @@ function isShape(value: unknown): value is MapShape {
     countProblems(name, count),
   );
   return problems.length === 0;
+}
+
+function isSeason(value: unknown, { length }: MapShape): value is number {
+  return countProblems("season", value, { most: length }).length === 0;
 }
 
 function isScaler(value: unknown, channels: number): value is Scaler {

@@ -1,36 +1,55 @@
 // Trains linear models. A pool of maps, from windows of several lengths to the steps ahead, is fitted in closed form to the first
-// part of a history and judged on what follows, fold by fold. The maps that forecast best together are averaged; the average
-// of linear maps is a linear map.
+// part of a history and judged on what follows, fold by fold. The model is their average, weighted by how well they
+// forecast; the average of linear maps is a linear map.
 //
-// Legend: z values in units of the scaler; p inputs, m outputs (steps × channels) of a map. An item is one output of one origin.
+// Legend: z values in units of the scaler; m outputs (steps × channels) of a map.
 
 import { yieldToEventLoop } from "../../runtime/waiting.ts";
-import type { FamilyTask, FoldScores, Scaler } from "../family.ts";
-import { type Fold, firstRollingPart, isFilled, measureSeries, rollingFolds, stepsOf } from "../folds.ts";
-import type { Origin } from "../held-out.ts";
-import { type AffineMap, averageMap } from "../regression/affine-map.ts";
-import { dot } from "../regression/cholesky.ts";
+import type { FamilyTask, FoldScores, Scaler, TrainingSeries } from "../family.ts";
+import {
+  type Fold,
+  type FoldReach,
+  firstRollingPart,
+  foldsOf,
+  hasTwoFolds,
+  rollingFolds,
+  stepsOf,
+} from "../folds.ts";
+import type { HeldOutForecasts } from "../held-out.ts";
+import { type AffineMap, applyMap, averageMap } from "../regression/affine-map.ts";
 import { fitScaler } from "../scaler.ts";
-import { ScoreSheet, scoreLevels } from "../scores.ts";
 import { type Candidate, Candidates, leastSteps, lengthsFor, shortestWindow } from "./candidates.ts";
-import { type ErrorShape, errorShapeOf, quantileOf } from "./error-shape.ts";
+import type { ErrorModel } from "./error-model.ts";
+import { FoldErrors } from "./fold-errors.ts";
 
 export interface LinearFit {
   readonly scaler: Scaler;
   readonly map: AffineMap;
-  readonly errors: ErrorShape;
+  readonly errors: ErrorModel;
   readonly folds: FoldScores;
+  readonly heldOut: HeldOutForecasts | null;
 }
 
-/** Maps in the average, with repetition. */
-const mostMembers = 8;
-/** Only so many of the best candidates are tried in the average. */
+/** Only so many of the best candidates enter the average. */
 const poolSize = 40;
-/** A map joins the average if the error falls by more than this share. */
+/**
+ * The share of a candidate falls with its error to the power of this × √(spans of τ steps judged): the less there was to judge by,
+ * the more alike the shares.
+ */
+const sharpness = 3;
+/** The average counts as so many maps when single ones are added to it. */
+const mapsInAverage = 16;
+/** Most maps that are added: one for every fourth span judged, but no more than this. */
+const mostAdded = 8;
+/** A map is added if the error falls by more than this share. */
 const leastGain = 1e-4;
+/** Candidates with a smaller share are left out: they would only cost time. */
+const leastShare = 0.01;
 
 /** The best average of maps; as text, why there is none; null when cancelled. */
 export async function fitLinear(task: FamilyTask, signal: AbortSignal): Promise<LinearFit | string | null> {
+  const empty = task.series.findIndex(({ values }) => !values.some(Number.isFinite));
+  if (empty >= 0) return `series ${empty} has no value; every one needs some`;
   const lengths = lengthsFor(task);
   if (lengths.length === 0) return whyNoWindow(task);
   const pool = new CandidatePool(task, lengths);
@@ -50,226 +69,198 @@ function whyNoWindow({ plan: { horizon, season }, channels, series }: FamilyTask
   const needed = leastSteps(horizon, season);
   if (longest < needed) return `the longest history has ${longest} steps; ${needed} are needed`;
   const unbroken = shortestWindow(horizon, season) + horizon;
-  return `the last ${100 * (1 - firstRollingPart)} % of the history have no ${unbroken} steps without a gap`;
+  const run = Math.max(...series.map((one) => longestRun(one, channels)));
+  const part = `the last ${100 * (1 - firstRollingPart)} % of the history`;
+  return `the longest run without a gap that reaches into ${part} has ${run} steps; ${unbroken} are needed, ${horizon} of them there`;
+}
+
+/** Steps of the longest run without a gap that ends after the part that only trains. */
+function longestRun(series: TrainingSeries, channels: number): number {
+  const steps = stepsOf(series, channels);
+  let run = 0;
+  let longest = 0;
+  for (let step = 0; step < steps; step++) {
+    const isKnown = series.values.subarray(step * channels, (step + 1) * channels).every(Number.isFinite);
+    run = isKnown ? run + 1 : 0;
+    if (step >= firstRollingPart * steps) longest = Math.max(longest, run);
+  }
+  return longest;
 }
 
 interface Judged {
   readonly candidate: Candidate;
-  /** One per item. */
+  /** [origin][output] */
   readonly forecasts: Float64Array;
   folds: number;
+}
+
+interface Chosen {
+  readonly shareByName: ReadonlyMap<string, number>;
+  /** [origin][output] */
+  readonly forecasts: Float64Array;
+  /** Steps of the longest window. */
+  readonly length: number;
 }
 
 /** The candidates of one history, and what they forecast at the origins of the folds. */
 class CandidatePool {
   readonly folds: readonly Fold[];
   readonly #task: FamilyTask;
+  readonly #lengths: readonly number[];
   readonly #candidates: Candidates;
   readonly #scalers: readonly Scaler[];
   readonly #scaled: readonly Float64Array[];
-  readonly #origins: readonly Origin[];
-  readonly #actual: Float64Array;
-  /** Items that were observed: only those are scored. */
-  readonly #scored: Int32Array;
-  readonly #judged = new Map<string, Judged>();
+  readonly #errors: FoldErrors;
+  readonly #judgedByName = new Map<string, Judged>();
 
   constructor(task: FamilyTask, lengths: readonly number[]) {
     const { series, channels, plan } = task;
     this.#task = task;
+    this.#lengths = lengths;
     this.#scalers = series.map((one) => fitScaler(one.values, channels, stepsOf(one, channels)));
     this.#scaled = series.map(({ values }, s) => scaleValues(values, this.#scalers[s]));
     this.#candidates = new Candidates(task, lengths, this.#scaled);
     this.folds = rollingFolds(series, { horizon: plan.horizon, channels, longest: Math.max(...lengths) });
-    this.#origins = this.folds.flatMap((fold) => fold.origins);
-    const m = this.#outputs;
-    this.#actual = new Float64Array(this.#origins.length * m);
-    const scored: number[] = [];
-    for (const [i, { series: s, step }] of this.#origins.entries()) {
-      this.#actual.set(this.#scaled[s].subarray(step * channels, step * channels + m), i * m);
-      for (let o = 0; o < m; o++)
-        if (!isFilled(series[s], step + Math.floor(o / channels))) scored.push(i * m + o);
-    }
-    this.#scored = Int32Array.from(scored);
+    this.#errors = this.#errorsAt(this.folds);
   }
 
   get items(): number {
-    return this.#scored.length;
+    return this.#errors.scored.length;
   }
 
   get #outputs(): number {
     return this.#task.plan.horizon * this.#task.channels;
   }
 
-  get #isCohort(): boolean {
-    return this.#task.series.length > 1;
+  #errorsAt(folds: readonly Fold[]): FoldErrors {
+    return new FoldErrors(this.#task, { scaled: this.#scaled, scalers: this.#scalers, folds });
   }
 
   /** Fits all candidates of this window length on the first part of the fold, and forecasts the origins of the fold. */
   judge(fold: Fold, length: number): void {
     for (const { candidate, map } of this.#candidates.fitAll(length, fold.trainTo)) {
       const name = JSON.stringify(candidate);
-      const judged = this.#judged.get(name) ?? {
-        candidate,
-        forecasts: new Float64Array(this.#actual.length),
-        folds: 0,
-      };
-      this.#judged.set(name, judged);
-      this.#forecast(fold, map, judged.forecasts);
+      let judged = this.#judgedByName.get(name);
+      if (judged === undefined) {
+        judged = { candidate, forecasts: new Float64Array(this.#errors.actual.length), folds: 0 };
+        this.#judgedByName.set(name, judged);
+      }
+      this.#forecast(this.folds, fold, map, judged.forecasts);
       judged.folds++;
     }
   }
 
-  #forecast(fold: Fold, { weights, constant }: AffineMap, forecasts: Float64Array): void {
-    const { channels } = this.#task;
+  #forecast(folds: readonly Fold[], fold: Fold, map: AffineMap, into: Float64Array): void {
     const m = this.#outputs;
-    const p = weights.length / m;
-    let item = m * this.#origins.indexOf(fold.origins[0]);
+    let at = 0;
+    for (const before of folds.slice(0, folds.indexOf(fold))) at += m * before.origins.length;
     for (const { series, step } of fold.origins) {
-      const values = this.#scaled[series];
-      for (let o = 0; o < m; o++) {
-        forecasts[item++] = constant[o] + dot(weights, o * p, values, step * channels - p, p);
-      }
+      applyMap(map, this.#scaled[series], step * this.#task.channels, { into, at });
+      at += m;
     }
   }
 
-  /** Adds to the average, again and again, the candidate that improves it most. */
   best(): LinearFit | string {
-    const pool = [...this.#judged.values()]
-      // The first fold may have had too few rows for some.
-      .filter(({ folds }) => folds === this.folds.length)
-      .map((judged) => ({ ...judged, error: this.#errorOf(judged.forecasts) }))
-      .filter(({ error }) => Number.isFinite(error))
-      .sort((one, other) => one.error - other.error)
-      .slice(0, poolSize);
-    const members: Candidate[] = [];
-    let average = new Float64Array(this.#actual.length);
-    let least = Number.POSITIVE_INFINITY;
-    while (members.length < mostMembers) {
-      const errors = pool.map(({ forecasts }) => this.#errorOf(forecasts, average, members.length));
-      const error = Math.min(...errors);
-      if (!(error < least * (1 - leastGain))) break;
-      least = error;
-      const { candidate, forecasts } = pool[errors.indexOf(error)];
-      const count = members.push(candidate);
-      average = average.map((mean, i) => mean + (forecasts[i] - mean) / count);
-    }
-    if (members.length === 0) return "no candidate gives finite forecasts";
-    return this.#finish(members, average);
-  }
-
-  /** Sum of absolute errors of the forecasts, averaged with `count` others. */
-  #errorOf(forecasts: Float64Array, average = forecasts, count = 0): number {
-    const scored = this.#scored;
-    const actual = this.#actual;
-    let sum = 0;
-    for (let k = 0; k < scored.length; k++) {
-      const i = scored[k];
-      sum += Math.abs(actual[i] - average[i] - (forecasts[i] - average[i]) / (count + 1));
-    }
-    return sum;
-  }
-
-  /** Fits the members to the whole history. */
-  #finish(members: readonly Candidate[], average: Float64Array): LinearFit {
+    const chosen = this.#choose();
+    if (chosen === null) return "no candidate gives finite forecasts";
     const { series, channels } = this.#task;
-    const ends = series.map((one) => stepsOf(one, channels));
-    const maps = [...new Set(members)].map((candidate) => ({
-      map: this.#candidates.fit(candidate, ends),
-      share: members.filter((member) => member === candidate).length / members.length,
-    }));
-    const map = averageMap(maps);
-    const units = this.#unitsFor(map.weights.length / this.#outputs / channels);
+    const { model, scores, heldOut } = this.#errors.judge(chosen.forecasts, chosen.length);
     return {
-      scaler: this.#isCohort ? sharedScaler(this.#scalers) : this.#scalers[0],
-      map,
-      errors: this.#errorsOf(average, units, this.folds),
-      folds: this.#scoresOf(average, units),
+      scaler: series.length > 1 ? sharedScaler(this.#scalers) : this.#scalers[0],
+      map: this.#averageBefore(
+        chosen,
+        series.map((one) => stepsOf(one, channels)),
+      ),
+      errors: model,
+      folds: scores,
+      heldOut: hasTwoFolds(series, this.#reach(chosen)) ? heldOut : this.#heldOut(chosen),
     };
   }
 
-  /** The unit of the errors, [origin][channel]: that of the scaler or, in a cohort, the deviation of the window. */
-  #unitsFor(length: number): Float64Array {
-    const { channels } = this.#task;
-    const units = new Float64Array(this.#origins.length * channels).fill(1);
-    if (!this.#isCohort) return units;
-    for (const [i, { series, step }] of this.#origins.entries()) {
-      const window = this.#scaled[series].subarray((step - length) * channels, step * channels);
-      for (let c = 0; c < channels; c++) units[i * channels + c] = windowUnit(window, channels, c, 1);
-    }
-    return units;
+  /** The shares of the best candidates in the average; null when none has finite forecasts. */
+  #choose(): Chosen | null {
+    const errors = this.#errors;
+    const pool = [...this.#judgedByName.values()]
+      // The first fold may have had too few rows for some.
+      .filter(({ folds }) => folds === this.folds.length)
+      .map((judged) => ({ ...judged, error: errors.absoluteError(judged.forecasts) }))
+      .filter(({ error }) => Number.isFinite(error))
+      .sort((one, other) => one.error - other.error)
+      .slice(0, poolSize);
+    if (pool.length === 0) return null;
+    const power = sharpness * Math.sqrt(errors.spans);
+    const shares = pool.map(({ error }) => (error > 0 ? (pool[0].error / error) ** power : 1));
+    const total = shares.reduce((sum, share) => sum + share, 0);
+    for (const i of shares.keys()) shares[i] /= total;
+    this.#addSingle(pool, shares);
+    const kept = pool
+      .map((judged, i) => ({ ...judged, share: shares[i] }))
+      .filter(({ share }) => share > leastShare);
+    const keptShare = kept.reduce((sum, { share }) => sum + share, 0);
+    return {
+      shareByName: new Map(
+        kept.map(({ candidate, share }) => [JSON.stringify(candidate), share / keptShare]),
+      ),
+      forecasts: weightedMean(kept),
+      length: Math.max(...kept.map(({ candidate }) => candidate.length)),
+    };
   }
 
-  #errorsOf(average: Float64Array, units: Float64Array, folds: readonly Fold[]): ErrorShape {
-    const { channels } = this.#task;
-    const { horizon } = this.#task.plan;
-    const m = this.#outputs;
-    const judged = new Set(folds.flatMap((fold) => fold.origins));
-    const errors = Array.from({ length: m }, (): number[] => []);
-    for (const item of this.#scored) {
-      const origin = Math.floor(item / m);
-      if (!judged.has(this.#origins[origin])) continue;
-      const unit = units[origin * channels + (item % channels)];
-      errors[item % m].push((this.#actual[item] - average[item]) / unit);
+  /** Adds to the average, again and again, the candidate that improves it most: those that complement the others gain. */
+  #addSingle(pool: readonly Judged[], shares: number[]): void {
+    const errors = this.#errors;
+    let average = weightedMean(pool.map(({ forecasts }, i) => ({ forecasts, share: shares[i] })));
+    let least = errors.absoluteError(average);
+    const most = Math.min(mostAdded, Math.floor(errors.spans / 4));
+    for (let added = 0; added < most; added++) {
+      const share = 1 / (mapsInAverage + added + 1);
+      const found = pool.map(({ forecasts }) => errors.absoluteError(average, forecasts, share));
+      const error = Math.min(...found);
+      if (!(error < least * (1 - leastGain))) return;
+      least = error;
+      const best = found.indexOf(error);
+      const { forecasts } = pool[best];
+      average = average.map((mean, i) => mean + share * (forecasts[i] - mean));
+      for (const i of shares.keys()) shares[i] *= 1 - share;
+      shares[best] += share;
     }
-    return errorShapeOf(errors, { channels, spans: spansOf([...judged], horizon) });
   }
 
-  /** Every fold is scored with the errors of the others. */
-  #scoresOf(average: Float64Array, units: Float64Array): FoldScores {
-    const { series, channels } = this.#task;
-    const m = this.#outputs;
-    const naiveErrors = series.map((one) => measureSeries(one, channels).units);
-    const shapes = this.folds.map((fold) => {
-      const others = this.folds.filter((other) => other !== fold && other.origins.length > 0);
-      return this.#errorsOf(average, units, others.length > 0 ? others : [fold]);
-    });
-    const quantiles = shapes.map(({ shape }) => scoreLevels.map((level) => quantileOf(shape, level)));
-    const foldOf = this.folds.flatMap(({ origins }, f) => origins.map(() => f));
-    const sheet = new ScoreSheet(scoreLevels);
-    for (const item of this.#scored) {
-      const origin = Math.floor(item / m);
-      const c = item % channels;
-      const f = foldOf[origin];
-      const { series: s } = this.#origins[origin];
-      const unit = naiveErrors[s][c] / this.#scalers[s].scale[c];
-      const spread = units[origin * channels + c] * shapes[f].spread[item % m];
-      sheet.add(
-        this.#actual[item] / unit,
-        quantiles[f].map((quantile) => (average[item] + spread * quantile) / unit),
-      );
+  /** The chosen average, fitted to the steps before `ends`. */
+  #averageBefore({ shareByName }: Chosen, ends: readonly number[]): AffineMap {
+    const maps: { readonly map: AffineMap; readonly share: number }[] = [];
+    const shareOf = (candidate: Candidate) => shareByName.get(JSON.stringify(candidate)) ?? 0;
+    for (const length of this.#lengths) {
+      for (const { candidate, map } of this.#candidates.fitAll(length, ends, (one) => shareOf(one) > 0))
+        maps.push({ map, share: shareOf(candidate) });
     }
-    return { mase: sheet.mase(1), crps: sheet.crps(1), points: sheet.steps };
+    return averageMap(maps);
+  }
+
+  #reach({ length }: Chosen): FoldReach {
+    return { horizon: this.#task.plan.horizon, channels: this.#task.channels, longest: length };
+  }
+
+  /** Forecasts of the average at the origins that families have in common; null when the history is too short for them. */
+  #heldOut(chosen: Chosen): HeldOutForecasts | null {
+    const folds = foldsOf(this.#task.series, this.#reach(chosen));
+    if (folds.some(({ origins }) => origins.length === 0)) return null;
+    const errors = this.#errorsAt(folds);
+    const forecasts = new Float64Array(errors.actual.length);
+    for (const fold of folds)
+      this.#forecast(folds, fold, this.#averageBefore(chosen, fold.trainTo), forecasts);
+    return errors.judge(forecasts, chosen.length).heldOut;
   }
 }
 
-/** How many times τ steps the origins cover, all series together. */
-function spansOf(origins: readonly Origin[], horizon: number): number {
-  const lastBySeries = new Map<number, number>();
-  let steps = 0;
-  for (const { series, step } of origins) {
-    const last = lastBySeries.get(series);
-    steps += last === undefined ? horizon : Math.min(horizon, step - last);
-    lastBySeries.set(series, step);
-  }
-  return steps / horizon;
-}
-
-/** A window this flat, relative to the history, would amplify noise. */
-const flattest = 0.01;
-
-/** Standard deviation of a channel of the window, but at least `flattest` times the scale of the history. */
-export function windowUnit(window: Float64Array, channels: number, channel: number, scale: number): number {
-  const steps = window.length / channels;
-  let sum = 0;
-  let squares = 0;
-  // Relative to the last value, so that a high level costs no precision.
-  const last = window[window.length - channels + channel];
-  for (let i = channel; i < window.length; i += channels) {
-    sum += window[i] - last;
-    squares += (window[i] - last) ** 2;
-  }
-  const deviation = Math.sqrt(Math.max(0, squares / steps - (sum / steps) ** 2));
-  return Math.max(deviation, flattest * scale);
+function weightedMean(
+  parts: readonly { readonly forecasts: Float64Array; readonly share: number }[],
+): Float64Array {
+  const mean = new Float64Array(parts[0].forecasts.length);
+  const total = parts.reduce((sum, { share }) => sum + share, 0);
+  for (const { forecasts, share } of parts)
+    for (let i = 0; i < mean.length; i++) mean[i] += (share / total) * forecasts[i];
+  return mean;
 }
 
 /** Members bring level and scale with their windows; the scaler only tells how flat a window may be, for the quietest. */

@@ -2,6 +2,8 @@
 //
 // Legend: C channels, p = L·C inputs (the L steps of a window), m = τ·C outputs; outputs of a step stand side by side.
 
+import { dot } from "./cholesky.ts";
+
 /** output = constant + Σ weight × input, in units of the scaler. */
 export interface AffineMap {
   /** [output][input] */
@@ -17,6 +19,44 @@ export interface MapShape {
   readonly channels: number;
 }
 
+/**
+ * Writes the outputs for the window that ends before `end` to `into[at …]`. Four outputs at a time: they share the reads of the
+ * window, and their sums do not wait for one another.
+ */
+export function applyMap(
+  { weights, constant }: AffineMap,
+  values: Float64Array,
+  end: number,
+  { into, at }: { readonly into: Float64Array; readonly at: number },
+): void {
+  const m = constant.length;
+  const p = weights.length / m;
+  const start = end - p;
+  let o = 0;
+  for (; o + 4 <= m; o += 4) {
+    const a = o * p;
+    const b = a + p;
+    const c = b + p;
+    const d = c + p;
+    let s0 = constant[o];
+    let s1 = constant[o + 1];
+    let s2 = constant[o + 2];
+    let s3 = constant[o + 3];
+    for (let i = 0; i < p; i++) {
+      const x = values[start + i];
+      s0 += weights[a + i] * x;
+      s1 += weights[b + i] * x;
+      s2 += weights[c + i] * x;
+      s3 += weights[d + i] * x;
+    }
+    into[at + o] = s0;
+    into[at + o + 1] = s1;
+    into[at + o + 2] = s2;
+    into[at + o + 3] = s3;
+  }
+  for (; o < m; o++) into[at + o] = constant[o] + dot(weights, o * p, values, start, p);
+}
+
 /** The same as one window length ago. */
 export function naiveMap({ length, horizon, channels }: MapShape): AffineMap {
   const m = horizon * channels;
@@ -26,34 +66,77 @@ export function naiveMap({ length, horizon, channels }: MapShape): AffineMap {
   return { weights, constant: new Float64Array(m) };
 }
 
+/** How `smoothMap` weighs the past. */
+export interface Smoothing {
+  /** α: share of the newest step in the level. */
+  readonly level: number;
+  /** γ: what a season counts relative to the one after it in the profile. Null for no profile: the series has no season. */
+  readonly profile: number | null;
+  /** κ: share of the trend that goes on. */
+  readonly trend: number;
+}
+
 /**
- * The level of the window plus its mean seasonal profile.
+ * The level of the window, plus its seasonal profile, plus its trend.
  *
- * Legend: k seasons in the window; profile_j = mean over the seasons of (x_j − mean of the window); level = the mean of
- * x_t − profile_t, weighted by α·(1 − α)^age, what is left of the weight spread evenly.
+ * Legend: k seasons in the window; v_q share of season q in the profile, falling by γ per season of age; profile_j = Σ_q v_q·(x_qj −
+ * mean of season q); level = mean of x_t − profile_t, weighted by α·(1 − α)^age, what is left of the weight spread evenly.
+ * slope = that of a line through the means of the seasons. With κ > 0 all this applies to x_t less κ·slope·(t − last t),
+ * and κ·slope·(steps ahead) is added.
  */
-export function smoothMap({ length, horizon, channels: C }: MapShape, season: number, α: number): AffineMap {
+export function smoothMap(
+  shape: MapShape,
+  season: number,
+  { level: α, profile: γ, trend: κ }: Smoothing,
+): AffineMap {
+  const { length, horizon, channels: C } = shape;
   const k = length / season;
-  const weightOf = new Float64Array(length);
+  const levelWeight = new Float64Array(length);
   let left = 1;
-  for (let t = length - 1; t >= 0; t--, left *= 1 - α) weightOf[t] = left * α;
-  const weightOfPhase = new Float64Array(season);
+  for (let t = length - 1; t >= 0; t--, left *= 1 - α) levelWeight[t] = left * α;
+  const phaseWeight = new Float64Array(season);
   for (let t = 0; t < length; t++) {
-    weightOf[t] += left / length;
-    weightOfPhase[t % season] += weightOf[t];
+    levelWeight[t] += left / length;
+    phaseWeight[t % season] += levelWeight[t];
   }
+  const share = Float64Array.from({ length: k }, (_, q) => (γ === null ? 0 : γ ** (k - 1 - q)));
+  const total = γ === null ? 1 : share.reduce((sum, one) => sum + one, 0);
+  const slope = slopeWeights(length, season);
   const m = horizon * C;
   const p = length * C;
   const weights = new Float64Array(m * p);
-  for (let o = 0; o < m; o++) {
-    const phase = Math.floor(o / C) % season;
+  const row = new Float64Array(length);
+  for (let h = 0; h < horizon; h++) {
+    let lag = h + 1;
     for (let t = 0; t < length; t++) {
-      const level = weightOf[t] - weightOfPhase[t % season] / k + 1 / length;
-      const profile = (t % season === phase ? 1 / k : 0) - 1 / length;
-      weights[o * p + t * C + (o % C)] = level + profile;
+      const j = t % season;
+      const own = share[Math.floor(t / season)] / total;
+      row[t] = levelWeight[t] + own * ((j === h % season ? 1 : 0) - phaseWeight[j]);
+      lag -= row[t] * (t - length + 1);
     }
+    for (let c = 0; c < C; c++)
+      for (let t = 0; t < length; t++) weights[(h * C + c) * p + t * C + c] = row[t] + κ * lag * slope[t];
   }
   return { weights, constant: new Float64Array(m) };
+}
+
+/** Slope per step of the line through the means of the seasons of a window, as weights of its steps. */
+function slopeWeights(length: number, season: number): Float64Array {
+  const k = length / season;
+  const weights = new Float64Array(length);
+  if (k < 2) return weights;
+  const squares = (k * (k * k - 1)) / 12;
+  for (let t = 0; t < length; t++)
+    weights[t] = (Math.floor(t / season) - (k - 1) / 2) / (season * season * squares);
+  return weights;
+}
+
+/** The first output alone. */
+export function firstOutput({ weights, constant }: AffineMap): AffineMap {
+  return {
+    weights: weights.subarray(0, weights.length / constant.length),
+    constant: constant.subarray(0, 1),
+  };
 }
 
 /** The map of one step of one channel, applied to windows that end with its own forecasts. */

@@ -159,6 +159,34 @@ export class Regression {
     return { weights, constant };
   }
 
+  /**
+   * As `solve`, but each step sees only the newest season of the window and, in older seasons, its own phase and the two beside
+   * it. For a single channel.
+   */
+  solvePhases(penalty: number, season: number): AffineMap {
+    const { inputs: p, outputs: m } = this.#sums;
+    const ridge = penalty * Math.max(this.#scale, 1e-12);
+    const weights = new Float64Array(m * p);
+    const constant = new Float64Array(m);
+    for (let o = 0; o < m; o++) {
+      const seen = phaseInputs(o, p, season);
+      const q = seen.length;
+      const gram = new Float64Array(q * q);
+      const solution = new Float64Array(q);
+      for (let i = 0; i < q; i++) {
+        for (let j = 0; j <= i; j++) gram[i * q + j] = this.#gram[seen[i] * p + seen[j]];
+        solution[i] = this.#cross[o * p + seen[i]];
+      }
+      const factor = new Factor(q);
+      factor.factorise(gram, ridge);
+      factor.solve(solution, 1);
+      for (let i = 0; i < q; i++) weights[o * p + seen[i]] = solution[i];
+      constant[o] = this.#means[p + o] - dot(weights, o * p, this.#means, 0, p);
+      this.#addLevel(weights, o);
+    }
+    return { weights, constant };
+  }
+
   /** a_d + Σ w·(x − a_c) as weights of x alone. */
   #addLevel(weights: Float64Array, output: number): void {
     if (this.#level === "none") return;
@@ -172,6 +200,16 @@ export class Regression {
       else for (let i = c; i < p; i += C) weights[row + i] += missing / L;
     }
   }
+}
+
+/** Inputs for step `ahead`, ascending. */
+function phaseInputs(ahead: number, length: number, season: number): number[] {
+  const newest = length - season;
+  const seen: number[] = [];
+  for (let t = (length + ahead) % season; t <= newest; t += season)
+    for (let near = Math.max(0, t - 1); near <= t + 1 && near < newest; near++) seen.push(near);
+  for (let t = newest; t < length; t++) seen.push(t);
+  return seen;
 }
 
 interface LevelSums {

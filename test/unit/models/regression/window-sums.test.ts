@@ -86,6 +86,28 @@ describe("a regression on windows", () => {
     }
   }
 
+  test("on phases gives weight to the last season and to the phase of the step in older ones only", () => {
+    const values = historyOf(200, 1);
+    const sums = new WindowSums({ channels: 1, length: 12, horizon: 3 });
+    sums.add(values, 0, 200);
+    const { weights } = new Regression(sums, "none", true).solvePhases(0.01, 4);
+    const seenBy = (o: number) =>
+      [...weights.subarray(o * 12, (o + 1) * 12).keys()].filter((i) => weights[o * 12 + i] !== 0);
+    // Step 1 ahead has the phase of steps 1 and 5 of the window, each with a neighbour on both sides.
+    assert.deepEqual(seenBy(1), [0, 1, 2, 4, 5, 6, 8, 9, 10, 11]);
+    assert.deepEqual(seenBy(0), [0, 1, 3, 4, 5, 7, 8, 9, 10, 11]);
+  });
+
+  test("on phases that are the whole window is the regression on the window", () => {
+    const values = historyOf(80, 1);
+    const sums = new WindowSums({ channels: 1, length: 6, horizon: 2 });
+    sums.add(values, 0, 80);
+    const regression = new Regression(sums, "last", true);
+    const [whole, phases] = [regression.solve(0.1), regression.solvePhases(0.1, 3)];
+    for (const [i, weight] of whole.weights.entries())
+      assert.ok(Math.abs(weight - phases.weights[i]) < 1e-9, `weight ${i}`);
+  });
+
   test("without a constant moves with the level of the window, and grows with its scale", () => {
     const values = historyOf(80, 1);
     const sums = new WindowSums({ channels: 1, length: 5, horizon: 3 });
