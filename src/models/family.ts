@@ -98,6 +98,8 @@ export interface FamilyTask {
   /** One series, or the members of a cohort. Never empty. */
   readonly series: readonly TrainingSeries[];
   readonly seed: number;
+  /** The model that the new one is to replace, of any family. Training may take its choices from it. */
+  readonly champion?: Model;
 }
 
 /** Scores of models trained on a part of the history on the part that follows, in units of the naive error. */

@@ -16,7 +16,7 @@ import type { ForecastNetModel } from "../../src/models/forecastnet/model.ts";
 import { sharedPlan } from "../../src/models/forecastnet/shared-plan.ts";
 import { specOf } from "../../src/models/forecastnet/spec.ts";
 import { linearStart } from "../../src/models/forecastnet/training/linear-start.ts";
-import { chooseRule } from "../../src/models/forecastnet/training/shortcut-map.ts";
+import { chooseRules, fitMap } from "../../src/models/forecastnet/training/shortcut-map.ts";
 import { fitScaler } from "../../src/models/scaler.ts";
 import { projectRoot } from "../rig/project.ts";
 import { modelOf, openEngine } from "./support/paper-setup.ts";
@@ -58,7 +58,11 @@ function linearModel(series: SampleSeries): ForecastNetModel {
   const scaler = fitScaler(history, 1, history.length);
   const plan = sharedPlan(spec);
   const rows = frameHistory(spec, scaler, history, { from: 0, to: history.length });
-  return modelOf(spec, scaler, linearStart(plan, rows, chooseRule(plan, rows), 1));
+  const scaled = history.map((value) => (value - scaler.offset[0]) / scaler.scale[0]);
+  const shape = { length: spec.inputLength, horizon: season, channels: 1 };
+  const fitted = { shape, values: [scaled], frame: "moving" } as const;
+  const ends = [history.length];
+  return modelOf(spec, scaler, linearStart(plan, rows, fitMap(fitted, ends, chooseRules(fitted, ends)), 1));
 }
 
 test("six series are long enough", () => assert.equal(samples.length, 6));

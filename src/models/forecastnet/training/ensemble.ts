@@ -6,10 +6,16 @@
 //   minimise  CRPS(w)/s + penalty · Σ w_i·log(n·w_i)   over w ≥ 0, Σw = 1, by exponentiated gradients
 
 import { stepsOf } from "../../folds.ts";
-import { distanceBetween, distanceToActual, type HeldOutForecasts, sampleCount } from "../../held-out.ts";
+import {
+  distanceBetween,
+  distanceToActual,
+  type HeldOutForecasts,
+  sampleCount,
+  sampleLevels,
+} from "../../held-out.ts";
 import { ScoreSheet, scoreLevels } from "../../scores.ts";
 import type { ForecastNetModel } from "../model.ts";
-import type { CandidatesRequest, TrainedCandidate } from "./train-candidates.ts";
+import type { CandidatesRequest, TrainedCandidate } from "./candidates-request.ts";
 import { fitScalers } from "./training-rows.ts";
 
 const penalty = 0.1;
@@ -100,10 +106,11 @@ function weigh({ a, b }: Distances, members: readonly number[]): Float64Array {
 
 const widths = Array.from({ length: 19 }, (_, i) => 0.7 + 0.05 * i);
 
-/** Quantiles of the pooled samples, [point][level]. */
+/** Quantiles of the pooled samples at ascending levels, [point][level]. */
 export function poolQuantiles(
   members: readonly HeldOutForecasts[],
   shares: readonly number[],
+  levels = scoreLevels,
 ): Float64Array[] {
   const points = members[0].actual.length;
   const samples = members.length * sampleCount;
@@ -116,27 +123,34 @@ export function poolQuantiles(
       for (let k = 0; k < sampleCount; k++) values[m * sampleCount + k] = own[p * sampleCount + k];
     }
     order.sort((i, j) => values[i] - values[j]);
-    return quantilesOf(values, weights, order);
+    return quantilesOf({ values, weights, order }, levels);
   });
 }
 
+interface WeightedSamples {
+  readonly values: Float64Array;
+  readonly weights: Float64Array;
+  /** Indices by ascending value. */
+  readonly order: readonly number[];
+}
+
 /** Each sample is at the middle of its weight; quantiles between two samples are linear. */
-function quantilesOf(values: Float64Array, weights: Float64Array, order: readonly number[]): Float64Array {
-  const quantiles = new Float64Array(scoreLevels.length);
+function quantilesOf({ values, weights, order }: WeightedSamples, levels: readonly number[]): Float64Array {
+  const quantiles = new Float64Array(levels.length);
   let below = 0;
   let level = 0;
   let before = { at: Number.NEGATIVE_INFINITY, value: values[order[0]] };
   for (const i of order) {
     const at = below + weights[i] / 2;
-    while (level < scoreLevels.length && scoreLevels[level] <= at) {
+    while (level < levels.length && levels[level] <= at) {
       const share =
-        before.at === Number.NEGATIVE_INFINITY ? 1 : (scoreLevels[level] - before.at) / (at - before.at);
+        before.at === Number.NEGATIVE_INFINITY ? 1 : (levels[level] - before.at) / (at - before.at);
       quantiles[level++] = before.value + share * (values[i] - before.value);
     }
     before = { at, value: values[i] };
     below += weights[i];
   }
-  while (level < scoreLevels.length) quantiles[level++] = before.value;
+  while (level < levels.length) quantiles[level++] = before.value;
   return quantiles;
 }
 
@@ -158,6 +172,20 @@ export function chooseWidth(quantiles: readonly Float64Array[], actual: Float64A
   return widths[scores.indexOf(Math.min(...scores))];
 }
 
+/** The mixture of the members, widened around its median. */
+function widenPool(
+  members: readonly HeldOutForecasts[],
+  shares: readonly number[],
+  width: number,
+): HeldOutForecasts {
+  const samples = new Float64Array(members[0].samples.length);
+  for (const [p, own] of poolQuantiles(members, shares, sampleLevels).entries()) {
+    const median = (own[sampleCount / 2 - 1] + own[sampleCount / 2]) / 2;
+    for (let k = 0; k < sampleCount; k++) samples[p * sampleCount + k] = median + width * (own[k] - median);
+  }
+  return { ...members[0], samples };
+}
+
 export interface Assembly {
   readonly key: string;
   readonly version: string;
@@ -167,7 +195,9 @@ export interface Assembly {
 
 export interface ValidatedModel {
   readonly model: ForecastNetModel;
-  /** Scores of the model's twins on their folds, each series and channel in units of its naive error. */
+  /** Of the model before its nets had been trained on the folds. */
+  readonly heldOut: HeldOutForecasts;
+  /** Scores of these forecasts, each series and channel in units of its naive error. */
   readonly validation: {
     readonly mase: number;
     readonly crps: number;
@@ -186,11 +216,10 @@ export function assembleModel(
   const chosen = candidates
     .map((candidate, i) => ({ ...candidate, share: shares[i] }))
     .filter(({ share }) => share > 0);
-  const { actual } = chosen[0].forecasts;
-  const quantiles = poolQuantiles(
-    chosen.map(({ forecasts }) => forecasts),
-    chosen.map(({ share }) => share),
-  );
+  const forecasts = chosen.map((candidate) => candidate.forecasts);
+  const ownShares = chosen.map(({ share }) => share);
+  const { actual } = forecasts[0];
+  const quantiles = poolQuantiles(forecasts, ownShares);
   const width = chooseWidth(quantiles, actual);
   const sheet = scorePooled(quantiles, actual, width);
   const ends = series.map((one) => stepsOf(one, channels));
@@ -203,6 +232,7 @@ export function assembleModel(
       members: chosen.map(({ spec, weights, share, residuals }) => ({ spec, weights, share, residuals })),
       spread: new Float32Array(targets.length * horizon).fill(width),
     },
+    heldOut: widenPool(forecasts, ownShares, width),
     // The forecasts are in units of naive errors already.
     validation: {
       mase: sheet.mase(1),
