@@ -12,6 +12,7 @@ import { type Replayed, replay } from "../../bench/calibration/replay.ts";
 import { type Scenario, scenarioOf, shortestSeries } from "../../bench/calibration/scenario.ts";
 import type { Engine } from "../../src/models/forecastnet/engine.ts";
 import { frameHistory } from "../../src/models/forecastnet/framing.ts";
+import { initialWeights } from "../../src/models/forecastnet/initial-weights.ts";
 import type { ForecastNetModel } from "../../src/models/forecastnet/model.ts";
 import { sharedPlan } from "../../src/models/forecastnet/shared-plan.ts";
 import { specOf } from "../../src/models/forecastnet/spec.ts";
@@ -62,7 +63,8 @@ function linearModel(series: SampleSeries): ForecastNetModel {
   const shape = { length: spec.inputLength, horizon: season, channels: 1 };
   const fitted = { shape, values: [scaled], frame: "moving" } as const;
   const ends = [history.length];
-  return modelOf(spec, scaler, linearStart(plan, rows, fitMap(fitted, ends, chooseRules(fitted, ends)), 1));
+  const map = fitMap(fitted, ends, chooseRules(fitted, ends));
+  return modelOf(spec, scaler, linearStart(plan, rows, map, initialWeights(plan, 1)));
 }
 
 test("six series are long enough", () => assert.equal(samples.length, 6));

@@ -51,6 +51,15 @@ export function chooseShares(distances: Distances, most: number): Float64Array {
   return weigh(distances, chooseMembers(distances, most));
 }
 
+export function mixtureCrps({ a, b }: Distances, shares: Float64Array): number {
+  let crps = 0;
+  for (const [i, share] of shares.entries()) {
+    crps += share * a[i];
+    for (const [j, other] of shares.entries()) crps -= 0.5 * share * other * b[i * a.length + j];
+  }
+  return crps;
+}
+
 /**
  * Greedy: adds the candidate that makes the pool of equal shares best. A candidate may be added again; it then weighs more
  * when the next one is chosen, which gives better pools than single additions.
@@ -104,7 +113,7 @@ function weigh({ a, b }: Distances, members: readonly number[]): Float64Array {
   return shares;
 }
 
-const widths = Array.from({ length: 19 }, (_, i) => 0.7 + 0.05 * i);
+const widths = Array.from({ length: 19 }, (_, i) => (14 + i) / 20);
 
 /** Quantiles of the pooled samples at ascending levels, [point][level]. */
 export function poolQuantiles(
@@ -157,19 +166,30 @@ function quantilesOf({ values, weights, order }: WeightedSamples, levels: readon
 export function scorePooled(quantiles: readonly Float64Array[], actual: Float64Array, width = 1): ScoreSheet {
   const sheet = new ScoreSheet(scoreLevels);
   const median = (scoreLevels.length - 1) / 2;
+  const widened = new Float64Array(scoreLevels.length);
   for (const [p, own] of quantiles.entries()) {
-    sheet.add(
-      actual[p],
-      own.map((quantile) => own[median] + width * (quantile - own[median])),
-    );
+    for (let l = 0; l < widened.length; l++) widened[l] = own[median] + width * (own[l] - own[median]);
+    sheet.add(actual[p], widened);
   }
   return sheet;
 }
 
-/** The factor with the best CRPS by which to widen the mixture around its median. */
+/**
+ * The factor with the best CRPS by which to widen the mixture around its median. The CRPS is convex in the factor, so the search
+ * goes from 1 downhill.
+ */
 export function chooseWidth(quantiles: readonly Float64Array[], actual: Float64Array): number {
-  const scores = widths.map((width) => scorePooled(quantiles, actual, width).crps(1));
-  return widths[scores.indexOf(Math.min(...scores))];
+  const crpsAt = (i: number) =>
+    widths[i] === undefined ? Number.POSITIVE_INFINITY : scorePooled(quantiles, actual, widths[i]).crps(1);
+  let at = widths.indexOf(1);
+  let least = crpsAt(at);
+  for (const direction of [-1, 1]) {
+    for (let next = crpsAt(at + direction); next < least; next = crpsAt(at + direction)) {
+      at += direction;
+      least = next;
+    }
+  }
+  return widths[at];
 }
 
 /** The mixture of the members, widened around its median. */

@@ -9,7 +9,6 @@
 import type { AffineMap } from "../../regression/affine-map.ts";
 import { dot } from "../../regression/cholesky.ts";
 import type { TrainingSet } from "../framing.ts";
-import { initialWeights } from "../initial-weights.ts";
 import { weightCountOf } from "../layers.ts";
 import type { CellPlan, NetPlan } from "../plan.ts";
 
@@ -19,11 +18,16 @@ const leastDeviation = 1e-3;
 /** ρ and σ are estimated from every second row: neighbours tell nearly the same. */
 const rowStride = 2;
 
-/** The map is from framed windows to all channels of every step. */
-export function linearStart(plan: NetPlan, rows: TrainingSet, map: AffineMap, seed: number): Float32Array {
+/** The neurons keep their initial weights. The map is from framed windows to all channels of every step. */
+export function linearStart(
+  plan: NetPlan,
+  rows: TrainingSet,
+  map: AffineMap,
+  initial: Float32Array,
+): Float32Array {
   const own = targetsOf(plan, map);
   const { carry, deviation } = errorsOf(plan, rows, own);
-  const weights = initialWeights(plan, seed);
+  const weights = initial.slice();
   const { targets: T } = plan;
   for (const [h, cell] of plan.cells.entries()) {
     weights.fill(0, cell.mean.weightsAt, cell.mean.weightsAt + weightCountOf(cell.mean));

@@ -4,9 +4,10 @@
 
 import type { Scaler } from "../../family.ts";
 import type { Fold } from "../../folds.ts";
-import { crpsOf, type HeldOutForecasts, joinHeldOut } from "../../held-out.ts";
+import { type HeldOutForecasts, joinHeldOut } from "../../held-out.ts";
 import type { AffineMap } from "../../regression/affine-map.ts";
 import type { Engine, FitOptions, FitTask } from "../engine.ts";
+import { initialWeights } from "../initial-weights.ts";
 import type { ForecastNetModel } from "../model.ts";
 import type { NetPlan } from "../plan.ts";
 import { sharedPlan } from "../shared-plan.ts";
@@ -27,7 +28,7 @@ const fitOptions: Omit<FitOptions, "seed" | "maxEpochs" | "batchSize"> = {
 };
 
 /** On longer parts, as a share of the learning rate: the nets have learnt most by then. */
-const furtherRate = 1 / 3;
+const furtherRate = 1 / 2;
 
 /** Steps ahead in a batch, all rows together. */
 const stepsPerBatch = 768;
@@ -36,33 +37,27 @@ const [leastBatch, mostBatch] = [16, 64];
 /** Only to notice a fit that grows without bound. */
 const validationRows = 32;
 
-/** A net has failed when it forecasts the first fold this much worse than its start does. By less it may be bad luck. */
-const harmful = 1.05;
-
-export interface BeforeAndAfter {
-  readonly before: Float32Array;
-  readonly after: Float32Array;
-}
-
 export class OnwardNet {
   /** Why the net is out of the race; null while it is in. */
   failure: string | null = null;
   readonly #spec: ForecastNetSpec;
   readonly #plan: NetPlan;
   readonly #seed: number;
+  readonly #initial: Float32Array;
   readonly #data: TrialData;
   readonly #fitter: ShortcutFitter;
-  readonly #held: HeldOutForecasts[] = [];
-  /** The linear map that the shortcut was last moved to. */
-  #map: AffineMap | null = null;
-  #weights: Float32Array | null = null;
-  /** Training does it harm: it stays the linear map that it began as. */
+  /** Of the net, fold by fold, and of its linear map alone. */
+  #held: HeldOutForecasts[] = [];
+  readonly #heldLinear: HeldOutForecasts[] = [];
+  /** The state after a part; null before the first. */
+  #reached: { readonly map: AffineMap; readonly linear: Float32Array; weights: Float32Array } | null = null;
   #isLinear = false;
 
   constructor(spec: ForecastNetSpec, seed: number, data: TrialData, fitter: ShortcutFitter) {
     this.#spec = spec;
     this.#plan = sharedPlan(spec);
     this.#seed = seed;
+    this.#initial = initialWeights(this.#plan, seed);
     this.#data = data;
     this.#fitter = fitter;
   }
@@ -70,6 +65,11 @@ export class OnwardNet {
   /** Of all folds so far. */
   get forecasts(): HeldOutForecasts {
     return joinHeldOut(this.#held);
+  }
+
+  /** The same by the linear map alone. */
+  get linearForecasts(): HeldOutForecasts {
+    return joinHeldOut(this.#heldLinear);
   }
 
   /** The training on the steps before `ends`. Null, with a failure noted, when they hold no row. */
@@ -82,11 +82,12 @@ export class OnwardNet {
       return null;
     }
     const map = this.#fitter.mapOf(this.#spec, ends);
+    const linear = linearStart(this.#plan, rows, map, this.#initial);
     const start =
-      this.#weights === null || this.#map === null
-        ? linearStart(this.#plan, rows, map, this.#seed)
-        : moveShortcut(this.#plan, this.#weights, this.#map, map);
-    this.#map = map;
+      this.#reached === null || this.#isLinear
+        ? linear
+        : moveShortcut(this.#plan, this.#reached.weights, this.#reached.map, map);
+    this.#reached = { map, linear, weights: start };
     const options: FitOptions = {
       ...fitOptions,
       batchSize: Math.min(Math.max(Math.round(stepsPerBatch / horizon), leastBatch), mostBatch),
@@ -103,38 +104,39 @@ export class OnwardNet {
     };
   }
 
-  /** Takes the weights before and after a training. They forecast the fold that follows the part, if one does. */
-  async accept(engine: Engine, weights: BeforeAndAfter, fold: Fold | null): Promise<void> {
-    this.#weights = weights.after;
+  /** Takes the weights that the training led to. They and the linear map forecast the fold that follows, if one does. */
+  async accept(engine: Engine, weights: Float32Array, fold: Fold | null): Promise<void> {
+    if (this.#reached === null) throw new Error("the net has not been trained");
+    this.#reached.weights = weights;
     if (fold === null) return;
-    const after = await this.#forecast(engine, weights.after, fold);
-    // Only the first part can tell: on the others the net has been trained before.
-    const before = this.#held.length === 0 ? await this.#forecast(engine, weights.before, fold) : null;
-    const isHarmed = before !== null && (after === null || after.crps > harmful * before.crps);
-    const chosen = isHarmed ? before : after;
-    if (chosen === null) {
+    const ofLinear = await this.#forecast(engine, this.#reached.linear, fold);
+    if (ofLinear === null) {
       this.failure = "its forecasts of the folds are not finite";
       return;
     }
-    if (isHarmed) {
-      this.#isLinear = true;
-      this.#weights = weights.before;
-    }
-    this.#held.push(chosen.forecasts);
+    this.#heldLinear.push(ofLinear);
+    const ofNet = this.#isLinear ? null : await this.#forecast(engine, weights, fold);
+    if (ofNet === null) this.becomeLinear();
+    else this.#held.push(ofNet);
   }
 
-  async #forecast(engine: Engine, weights: Float32Array, fold: Fold) {
+  /** Training does harm: from now on the net is its linear map. */
+  becomeLinear(): void {
+    this.#isLinear = true;
+    this.#held = [...this.#heldLinear];
+  }
+
+  #forecast(engine: Engine, weights: Float32Array, fold: Fold): Promise<HeldOutForecasts | null> {
     const members = [{ spec: this.#spec, weights, share: 1, residuals: null }];
     const { served: scaler } = this.#data.scalers;
     const named = { family: "forecastnet", key: "candidate", version: "held-out" } as const;
     const model: ForecastNetModel = { ...named, scaler, members, spread: null };
-    const forecasts = await forecastFold(engine, model, this.#data.series, fold);
-    return forecasts && { forecasts, crps: crpsOf(forecasts) };
+    return forecastFold(engine, model, this.#data.series, fold);
   }
 
   trained(): TrainedCandidate {
-    if (this.#weights === null) throw new Error("the net has not been trained");
-    return { spec: this.#spec, weights: this.#weights, residuals: null, forecasts: this.forecasts };
+    if (this.#reached === null) throw new Error("the net has not been trained");
+    return { spec: this.#spec, weights: this.#reached.weights, residuals: null, forecasts: this.forecasts };
   }
 }
 

@@ -31,7 +31,10 @@ export function mapFrameOf({ level }: Framing): MapFrame {
   return level === "none" ? "fixed" : "moving";
 }
 
-const levelsOf: Readonly<Record<MapFrame, readonly Level[]>> = { fixed: ["none", "last"], moving: ["last"] };
+const levelsOf: Readonly<Record<MapFrame, readonly Level[]>> = {
+  fixed: ["none", "last", "mean"],
+  moving: ["last", "mean"],
+};
 const penalties = [1e-4, 1e-3, 1e-2, 1e-1, 1];
 /** Large windows need a penalty and gain nothing by recursion; the time of every fit grows with the cube of the inputs. */
 const penaltiesOfLarge = [1e-3, 1e-1];

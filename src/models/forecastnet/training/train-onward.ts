@@ -6,8 +6,8 @@ import { yieldToEventLoop } from "../../../runtime/waiting.ts";
 import { type Fold, stepsOf } from "../../folds.ts";
 import type { Engine, FitResult, FitTask } from "../engine.ts";
 import type { CandidateResults, CandidatesRequest, OnwardSchedule, TrialData } from "./candidates-request.ts";
-import { chooseShares, distancesOf } from "./ensemble.ts";
-import { type BeforeAndAfter, OnwardNet, ShortcutFitter } from "./onward-net.ts";
+import { chooseShares, type Distances, distancesOf, mixtureCrps } from "./ensemble.ts";
+import { OnwardNet, ShortcutFitter } from "./onward-net.ts";
 
 export async function trainOnward(
   engine: Engine,
@@ -29,9 +29,8 @@ export async function trainOnward(
     });
     if (!isDone) return "cancelled";
     nets = nets.filter(({ failure }) => failure === null);
-    if (part === 0 && nets.length > schedule.kept) nets = bestTogether(nets, schedule.kept);
-    // The last to be chosen are the members, as `assembleModel` will choose them.
-    if (part === data.folds.length - 1 && nets.length > 0) nets = bestTogether(nets, members);
+    if (part === 0 && nets.length > schedule.kept) nets = bestTogether(nets, schedule.kept).nets;
+    if (part === data.folds.length - 1 && nets.length > 0) nets = chooseMembers(nets, members);
   }
   const failures = entered.flatMap(({ failure }) => (failure === null ? [] : { failure }));
   return [...nets.map((net) => net.trained()), ...failures];
@@ -89,16 +88,39 @@ async function fitAll(
 }
 
 /** The weights of the last epoch. A fit that grew without bound leaves its best weights, or the start. */
-function trainedBy({ start, options }: FitTask, result: FitResult): BeforeAndAfter {
-  if (result.outcome !== "fitted") return { before: start, after: start };
+function trainedBy({ start, options }: FitTask, result: FitResult): Float32Array {
+  if (result.outcome !== "fitted") return start;
   const { epochs, weights } = result;
   const last = epochs.length === 0 ? start : epochs[epochs.length - 1];
-  const isWhole = epochs.length === options.maxEpochs && last.every(Number.isFinite);
-  return { before: start, after: isWhole ? last : weights };
+  return epochs.length === options.maxEpochs && last.every(Number.isFinite) ? last : weights;
 }
 
 /** At most `most` of the nets: those whose mixture forecasts best what they were not trained on. */
-function bestTogether(nets: readonly OnwardNet[], most: number): readonly OnwardNet[] {
-  const shares = chooseShares(distancesOf(nets.map(({ forecasts }) => forecasts)), most);
-  return nets.filter((_, i) => shares[i] > 0);
+function bestTogether(nets: readonly OnwardNet[], most: number): Mixture {
+  return mixtureOf(nets, distancesOf(nets.map(({ forecasts }) => forecasts)), most);
+}
+
+interface Mixture {
+  readonly nets: readonly OnwardNet[];
+  readonly crps: number;
+}
+
+function mixtureOf(nets: readonly OnwardNet[], distances: Distances, most: number): Mixture {
+  const shares = chooseShares(distances, most);
+  return { nets: nets.filter((_, i) => shares[i] > 0), crps: mixtureCrps(distances, shares) };
+}
+
+/**
+ * Nets have failed together when their mixture forecasts the folds this much worse than that of their linear maps. By less it may be
+ * bad luck. A single net is not judged: on some series every net is worse than its map, and their mixture better.
+ */
+const harmful = 1.1;
+
+/** The members of the model, as `assembleModel` will choose them: nets, or the linear maps that they began as. */
+function chooseMembers(nets: readonly OnwardNet[], most: number): readonly OnwardNet[] {
+  const trained = bestTogether(nets, most);
+  const maps = mixtureOf(nets, distancesOf(nets.map(({ linearForecasts }) => linearForecasts)), most);
+  if (trained.crps <= harmful * maps.crps) return trained.nets;
+  for (const net of maps.nets) net.becomeLinear();
+  return maps.nets;
 }

@@ -5,6 +5,7 @@ import {
   differentiateNet,
 } from "../../../../../src/engine/reference/reference-executor.ts";
 import { frameHistory, type TrainingSet } from "../../../../../src/models/forecastnet/framing.ts";
+import { initialWeights } from "../../../../../src/models/forecastnet/initial-weights.ts";
 import { type NetPlan, planNet } from "../../../../../src/models/forecastnet/plan.ts";
 import { type ForecastNetSpec, type Framing, specOf } from "../../../../../src/models/forecastnet/spec.ts";
 import { linearStart, moveShortcut } from "../../../../../src/models/forecastnet/training/linear-start.ts";
@@ -139,14 +140,17 @@ describe("the linear start", () => {
   test("as weights gives the very forecast of the linear map, by way of the steps before", () => {
     const { plan, rows, scaled, ends } = framed(specWith(framings[1]), noisy(300));
     const map = fitMap(scaled, ends, chooseRules(scaled, ends));
-    assertNear(meansOf(plan, linearStart(plan, rows, map, 1), rows, 100), applyMap(map, rows, 100));
+    assertNear(
+      meansOf(plan, linearStart(plan, rows, map, initialWeights(plan, 1)), rows, 100),
+      applyMap(map, rows, 100),
+    );
   });
 
   test("moves with the map when the history has grown", () => {
     const { plan, rows, scaled, ends } = framed(specWith(framings[0]), noisy(300));
     const rules = chooseRules(scaled, [150]);
     const [before, after] = [fitMap(scaled, [150], rules), fitMap(scaled, ends, rules)];
-    const weights = linearStart(plan, rows, before, 1);
+    const weights = linearStart(plan, rows, before, initialWeights(plan, 1));
     assertNear(
       meansOf(plan, moveShortcut(plan, weights, before, after), rows, 100),
       applyMap(after, rows, 100),
@@ -165,7 +169,7 @@ describe("the linear start", () => {
     const rows = frameHistory(spec, scaler, history, { from: 0, to: 300 });
     const plan = planNet(spec);
     const expected = applyMap(map, rows, 100).filter((_, o) => o % 2 === 1);
-    assertNear(meansOf(plan, linearStart(plan, rows, map, 1), rows, 100), expected);
+    assertNear(meansOf(plan, linearStart(plan, rows, map, initialWeights(plan, 1)), rows, 100), expected);
   });
 
   test("states a deviation that matches what the map gets wrong", () => {
@@ -173,7 +177,7 @@ describe("the linear start", () => {
     const history = Float64Array.from({ length: 2_000 }, () => random.normal());
     const { plan, rows, scaled, ends } = framed(specWith(framings[0]), history);
     const map = fitMap(scaled, ends, [{ way: "direct", level: "none", penalty: 3 }]);
-    const { deviation } = differentiateNet(plan, linearStart(plan, rows, map, 1), rows);
+    const { deviation } = differentiateNet(plan, linearStart(plan, rows, map, initialWeights(plan, 1)), rows);
     assert.ok(deviation !== null);
     for (let h = 0; h < 6; h++) {
       const σ = deviation[h * rows.count];
