@@ -85,7 +85,7 @@ export interface Trial {
 
 export const schedules: Readonly<Record<Effort, OnwardSchedule>> = {
   quick: { epochs: 4, further: 2, kept: 2 },
-  normal: { epochs: 10, further: 4, kept: 3 },
+  normal: { epochs: 8, further: 4, kept: 3 },
   thorough: { epochs: 16, further: 8, kept: 8 },
 };
 
