@@ -86,7 +86,7 @@ export interface Trial {
 export const schedules: Readonly<Record<Effort, OnwardSchedule>> = {
   quick: { epochs: 4, further: 2, kept: 2 },
   normal: { epochs: 8, further: 4, kept: 3 },
-  thorough: { epochs: 16, further: 8, kept: 8 },
+  thorough: { epochs: 24, further: 12, kept: 8 },
 };
 
 export interface TrialOptions {

@@ -121,45 +121,73 @@ export function poolQuantiles(
   shares: readonly number[],
   levels = scoreLevels,
 ): Float64Array[] {
-  const points = members[0].actual.length;
-  const samples = members.length * sampleCount;
-  const values = new Float64Array(samples);
-  const weights = new Float64Array(samples);
-  const order = Array.from({ length: samples }, (_, i) => i);
-  for (let i = 0; i < samples; i++) weights[i] = shares[Math.floor(i / sampleCount)] / sampleCount;
-  return Array.from({ length: points }, (_, p) => {
-    for (const [m, { samples: own }] of members.entries()) {
-      for (let k = 0; k < sampleCount; k++) values[m * sampleCount + k] = own[p * sampleCount + k];
-    }
-    order.sort((i, j) => values[i] - values[j]);
-    return quantilesOf({ values, weights, order }, levels);
+  const merged = new MergedSamples(members, shares);
+  return Array.from({ length: members[0].actual.length }, (_, p) => {
+    merged.begin(p);
+    return quantilesOf(merged, levels);
   });
 }
 
-interface WeightedSamples {
-  readonly values: Float64Array;
-  readonly weights: Float64Array;
-  /** Indices by ascending value. */
-  readonly order: readonly number[];
+/** The samples of all members at one point, by ascending value. The samples of a member ascend, so they need not be sorted. */
+class MergedSamples {
+  readonly count: number;
+  value = 0;
+  /** Of the sample `value`. */
+  weight = 0;
+  readonly #members: readonly HeldOutForecasts[];
+  readonly #weights: readonly number[];
+  /** Of each member. */
+  readonly #next: Int32Array;
+  /** Where the samples of the point end. */
+  #end = 0;
+
+  constructor(members: readonly HeldOutForecasts[], shares: readonly number[]) {
+    this.count = members.length * sampleCount;
+    this.#members = members;
+    this.#weights = shares.map((share) => share / sampleCount);
+    this.#next = new Int32Array(members.length);
+  }
+
+  begin(point: number): void {
+    this.#next.fill(point * sampleCount);
+    this.#end = (point + 1) * sampleCount;
+  }
+
+  /** Moves to the next sample; not to be called more often than there are samples. */
+  step(): void {
+    let least = -1;
+    for (let m = 0; m < this.#next.length; m++) {
+      if (this.#next[m] === this.#end) continue;
+      const value = this.#members[m].samples[this.#next[m]];
+      if (least >= 0 && value >= this.value) continue;
+      least = m;
+      this.value = value;
+    }
+    this.weight = this.#weights[least];
+    this.#next[least]++;
+  }
 }
 
 /** Each sample is at the middle of its weight; quantiles between two samples are linear. */
-function quantilesOf({ values, weights, order }: WeightedSamples, levels: readonly number[]): Float64Array {
+function quantilesOf(samples: MergedSamples, levels: readonly number[]): Float64Array {
   const quantiles = new Float64Array(levels.length);
   let below = 0;
   let level = 0;
-  let before = { at: Number.NEGATIVE_INFINITY, value: values[order[0]] };
-  for (const i of order) {
-    const at = below + weights[i] / 2;
+  let atBefore = Number.NEGATIVE_INFINITY;
+  let valueBefore = 0;
+  for (let i = 0; i < samples.count; i++) {
+    samples.step();
+    const { value, weight } = samples;
+    const at = below + weight / 2;
     while (level < levels.length && levels[level] <= at) {
-      const share =
-        before.at === Number.NEGATIVE_INFINITY ? 1 : (levels[level] - before.at) / (at - before.at);
-      quantiles[level++] = before.value + share * (values[i] - before.value);
+      const share = (levels[level] - atBefore) / (at - atBefore);
+      quantiles[level++] = i === 0 ? value : valueBefore + share * (value - valueBefore);
     }
-    before = { at, value: values[i] };
-    below += weights[i];
+    atBefore = at;
+    valueBefore = value;
+    below += weight;
   }
-  while (level < levels.length) quantiles[level++] = before.value;
+  while (level < levels.length) quantiles[level++] = valueBefore;
   return quantiles;
 }
 
