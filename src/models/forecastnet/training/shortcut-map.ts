@@ -36,7 +36,7 @@ const levelsOf: Readonly<Record<MapFrame, readonly Level[]>> = {
   moving: ["last", "mean"],
 };
 const penalties = [1e-4, 1e-3, 1e-2, 1e-1, 1];
-/** Large windows need a penalty and gain nothing by recursion; the time of every fit grows with the cube of the inputs. */
+/** Of large windows fewer maps are tried, none of them recursive: the time of a fit grows with the cube of the inputs. */
 const penaltiesOfLarge = [1e-3, 1e-1];
 const largeInputs = 256;
 /** The share of the steps that maps are fitted to before they are judged on the rest. */

@@ -112,7 +112,8 @@ function mixtureOf(nets: readonly OnwardNet[], distances: Distances, most: numbe
 
 /**
  * Nets have failed together when their mixture forecasts the folds this much worse than that of their linear maps. By less it may be
- * bad luck. A single net is not judged: on some series every net is worse than its map, and their mixture better.
+ * bad luck, and a single net is not judged: on the sample traff every net, and their mixture, forecast the folds worse than the
+ * maps by a few percent, and what followed better.
  */
 const harmful = 1.1;
 
