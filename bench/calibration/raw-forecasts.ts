@@ -5,7 +5,7 @@ import type { SeriesSettings } from "../../src/domain.ts";
 import { forecastCold } from "../../src/models/cold.ts";
 import type { Engine } from "../../src/models/forecastnet/engine.ts";
 import { type ForecastNetModel, inputLengthOf } from "../../src/models/forecastnet/model.ts";
-import { candidatesFor } from "../../src/models/forecastnet/training/candidates.ts";
+import { candidatesFor, schedules } from "../../src/models/forecastnet/training/candidates.ts";
 import { assembleModel } from "../../src/models/forecastnet/training/ensemble.ts";
 import { trainCandidates } from "../../src/models/forecastnet/training/train-candidates.ts";
 import { loadConfig } from "../../src/runtime/config/load.ts";
@@ -54,14 +54,15 @@ export function coldForecasts({ values, season, from }: Scenario): RawForecasts 
 }
 
 /** Four nets that see two seasons, one a frame; the two that are best together. */
-export async function trainOnPast(engine: Engine, series: SampleSeries): Promise<ForecastNetModel> {
-  const { values, season, from, name } = scenarioOf(series, 0);
+export async function trainOnPast(engine: Engine, sample: SampleSeries): Promise<ForecastNetModel> {
+  const { values, season, from, name } = scenarioOf(sample, 0);
   const history = values.slice(Math.max(0, from - longestPast), from);
   const task = { horizon: season, season, channels: 1, targets: [0] };
   const specs = candidatesFor(task, history.length).filter(
     ({ inputLength }) => inputLength === seasonsSeen * season,
   );
-  const request = { specs, series: [{ values: history, filled: null }], seed: 1 };
+  const series = [{ values: history, filled: null }];
+  const request = { specs, series, seed: 1, schedule: schedules.thorough, members: 2 };
   const result = await trainCandidates(engine, request);
   if (result.outcome !== "trained") throw new Error(`${name}: training ended as ${result.outcome}`);
   return assembleModel(request, result.candidates, { key: name, version: "1", members: 2 }).model;

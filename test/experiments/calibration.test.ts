@@ -13,11 +13,12 @@ import { type Replayed, replay } from "../../bench/calibration/replay.ts";
 import { type Scenario, scenarioOf, shortestSeries } from "../../bench/calibration/scenario.ts";
 import type { Engine } from "../../src/models/forecastnet/engine.ts";
 import { frameHistory } from "../../src/models/forecastnet/framing.ts";
+import { initialWeights } from "../../src/models/forecastnet/initial-weights.ts";
 import type { ForecastNetModel } from "../../src/models/forecastnet/model.ts";
 import { sharedPlan } from "../../src/models/forecastnet/shared-plan.ts";
 import { specOf } from "../../src/models/forecastnet/spec.ts";
 import { linearStart } from "../../src/models/forecastnet/training/linear-start.ts";
-import { chooseRule } from "../../src/models/forecastnet/training/shortcut-map.ts";
+import { chooseRules, fitMap } from "../../src/models/forecastnet/training/shortcut-map.ts";
 import { fitScaler } from "../../src/models/scaler.ts";
 import { projectRoot } from "../rig/project.ts";
 import { modelOf, openEngine } from "./support/paper-setup.ts";
@@ -71,7 +72,12 @@ function linearModel(series: SampleSeries): ForecastNetModel {
   const scaler = fitScaler(history, 1, history.length);
   const plan = sharedPlan(spec);
   const rows = frameHistory(spec, scaler, history, { from: 0, to: history.length });
-  return modelOf(spec, scaler, linearStart(plan, rows, chooseRule(plan, rows), 1));
+  const scaled = history.map((value) => (value - scaler.offset[0]) / scaler.scale[0]);
+  const shape = { length: spec.inputLength, horizon: season, channels: 1 };
+  const fitted = { shape, values: [scaled], frame: "moving" } as const;
+  const ends = [history.length];
+  const map = fitMap(fitted, ends, chooseRules(fitted, ends));
+  return modelOf(spec, scaler, linearStart(plan, rows, map, initialWeights(plan, 1)));
 }
 
 test("six series are long enough", () => assert.equal(samples.length, 6));

@@ -2,14 +2,13 @@
 // All have the paper's dense cells and Gaussian outputs. Beyond the paper they have a linear shortcut, by which they beat
 // linear models.
 //
-// The efforts were chosen by measuring on the samples: "normal" is a quarter of the work of "thorough" and about as good;
-// "quick" is a small part of the work and a little worse.
+// The efforts were chosen by measuring on parts of the samples that come before their tests.
 
 import type { ModelForm } from "../../../domain.ts";
 import type { Effort, TrainingSeries } from "../../family.ts";
 import { type FoldReach, firstPart, foldsOf, stepsOf } from "../../folds.ts";
 import { type ForecastNetSpec, type Framing, specOf } from "../spec.ts";
-import { type FitSchedule, longSchedule } from "./train-candidates.ts";
+import type { OnwardSchedule } from "./candidates-request.ts";
 
 /** What is to be forecast. */
 export interface Task {
@@ -81,23 +80,25 @@ function rowsNeeded(seasons: number, unit: number): number {
 
 export interface Trial {
   readonly specs: readonly ForecastNetSpec[];
-  readonly schedule: FitSchedule;
+  readonly schedule: OnwardSchedule;
 }
 
-const schedules: Readonly<Record<Effort, FitSchedule>> = {
-  quick: { epochs: 4, checkpoints: [0, 2, 4] },
-  normal: { epochs: 8, checkpoints: [0, 2, 4, 6, 8] },
-  thorough: longSchedule,
+export const schedules: Readonly<Record<Effort, OnwardSchedule>> = {
+  quick: { epochs: 4, further: 2, kept: 2 },
+  normal: { epochs: 8, further: 4, kept: 3 },
+  thorough: { epochs: 24, further: 12, kept: 8 },
 };
 
 export interface TrialOptions {
   readonly form: ModelForm;
   readonly effort: Effort;
+  /** Nets of the model that is to be replaced; empty when there is none. */
+  readonly known: readonly ForecastNetSpec[];
 }
 
 /** The trial that fits the series; null when they are too short for any candidate. */
 export function chooseTrial(
-  { form, effort }: TrialOptions,
+  { form, effort, known }: TrialOptions,
   task: Task,
   series: readonly TrainingSeries[],
 ): Trial | null {
@@ -105,16 +106,16 @@ export function chooseTrial(
   const isCohort = series.length > 1;
   if (form !== "auto") {
     const spec = paperSpec(form, task, isCohort);
-    // The paper's nets have no linear start, so a short schedule would not train them.
-    return Math.max(...steps) < stepsNeededFor(spec) ? null : { specs: [spec], schedule: longSchedule };
+    return Math.max(...steps) < stepsNeededFor(spec) ? null : { specs: [spec], schedule: schedules[effort] };
   }
   const all = candidatesFor(task, ...steps).filter(({ framing }) => !isCohort || isScaleFree(framing));
   const fitting = withoutTornLengths(all, series, task);
-  return fitting.length === 0 ? null : { specs: pick(effort, fitting), schedule: schedules[effort] };
+  if (fitting.length === 0) return null;
+  return { specs: chosenBefore(fitting, known) ?? pick(effort, fitting), schedule: schedules[effort] };
 }
 
 /** Fewest steps of one history for which `chooseTrial` finds a trial. */
-export function leastSteps({ form }: TrialOptions, task: Task): number {
+export function leastSteps({ form }: Pick<TrialOptions, "form">, task: Task): number {
   return form === "auto" ? stepsNeeded(task) : stepsNeededFor(paperSpec(form, task, false));
 }
 
@@ -149,15 +150,33 @@ function fewestOrigins(series: readonly TrainingSeries[], reach: FoldReach): num
   return Math.min(...foldsOf(series, reach).map(({ origins }) => origins.length));
 }
 
+/**
+ * The candidates that won the last race, so that there need not be another one. Null when one of them is no candidate any more,
+ * or when the history has room for a longer window than they have. Their weights are of no use: they were trained on the folds,
+ * and what they forecast there would be no proof.
+ */
+function chosenBefore(
+  specs: readonly ForecastNetSpec[],
+  known: readonly ForecastNetSpec[],
+): readonly ForecastNetSpec[] | null {
+  const names = new Set(known.map((spec) => JSON.stringify(spec)));
+  const found = specs.filter((spec) => names.has(JSON.stringify(spec)));
+  const longest = Math.max(...found.map(({ inputLength }) => inputLength));
+  const isWhole = found.length === names.size && longest === specs[specs.length - 1].inputLength;
+  return found.length > 0 && isWhole ? found : null;
+}
+
+/**
+ * Two seasons, as in the paper, or one where there is no room for two, in the frame of the whole history; and the longest window
+ * there is room for, in the frame that moves with the window. `normal` adds two seasons in the moving frame.
+ */
 function pick(effort: Effort, specs: readonly ForecastNetSpec[]): readonly ForecastNetSpec[] {
   if (effort === "thorough") return specs;
   const lengths = lengthsOf(specs);
-  // Two seasons, as in the paper, or one where there is no room for two; and the longest window there is room for.
-  const usual = lengths[Math.min(1, lengths.length - 1)];
-  const wanted = effort === "quick" ? [usual] : [usual, lengths[lengths.length - 1]];
-  const some = specs.filter(({ inputLength }) => wanted.includes(inputLength));
-  // The two most different frames: the level of the whole history, and that of the last value.
-  return effort === "quick" ? [some[0], some[some.length - 1]] : some;
+  const usual = specs.filter(({ inputLength }) => inputLength === lengths[Math.min(1, lengths.length - 1)]);
+  const longest = specs[specs.length - 1];
+  const wanted = [usual[0], longest, ...(effort === "normal" ? [usual[usual.length - 1]] : [])];
+  return specs.filter((spec) => wanted.includes(spec));
 }
 
 /** Ascending. */

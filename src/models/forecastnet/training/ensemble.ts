@@ -6,10 +6,16 @@
 //   minimise  CRPS(w)/s + penalty · Σ w_i·log(n·w_i)   over w ≥ 0, Σw = 1, by exponentiated gradients
 
 import { stepsOf } from "../../folds.ts";
-import { distanceBetween, distanceToActual, type HeldOutForecasts, sampleCount } from "../../held-out.ts";
+import {
+  distanceBetween,
+  distanceToActual,
+  type HeldOutForecasts,
+  sampleCount,
+  sampleLevels,
+} from "../../held-out.ts";
 import { ScoreSheet, scoreLevels } from "../../scores.ts";
 import type { ForecastNetModel } from "../model.ts";
-import type { CandidatesRequest, TrainedCandidate } from "./train-candidates.ts";
+import type { CandidatesRequest, TrainedCandidate } from "./candidates-request.ts";
 import { fitScalers } from "./training-rows.ts";
 
 const penalty = 0.1;
@@ -43,6 +49,15 @@ export function distancesOf(candidates: readonly HeldOutForecasts[]): Distances 
 /** At most `most` candidates have a share above zero. */
 export function chooseShares(distances: Distances, most: number): Float64Array {
   return weigh(distances, chooseMembers(distances, most));
+}
+
+export function mixtureCrps({ a, b }: Distances, shares: Float64Array): number {
+  let crps = 0;
+  for (const [i, share] of shares.entries()) {
+    crps += share * a[i];
+    for (const [j, other] of shares.entries()) crps -= 0.5 * share * other * b[i * a.length + j];
+  }
+  return crps;
 }
 
 /**
@@ -98,64 +113,125 @@ function weigh({ a, b }: Distances, members: readonly number[]): Float64Array {
   return shares;
 }
 
-const widths = Array.from({ length: 19 }, (_, i) => 0.7 + 0.05 * i);
+const widths = Array.from({ length: 19 }, (_, i) => (14 + i) / 20);
 
-/** Quantiles of the pooled samples, [point][level]. */
+/** Quantiles of the pooled samples at ascending levels, [point][level]. */
 export function poolQuantiles(
   members: readonly HeldOutForecasts[],
   shares: readonly number[],
+  levels = scoreLevels,
 ): Float64Array[] {
-  const points = members[0].actual.length;
-  const samples = members.length * sampleCount;
-  const values = new Float64Array(samples);
-  const weights = new Float64Array(samples);
-  const order = Array.from({ length: samples }, (_, i) => i);
-  for (let i = 0; i < samples; i++) weights[i] = shares[Math.floor(i / sampleCount)] / sampleCount;
-  return Array.from({ length: points }, (_, p) => {
-    for (const [m, { samples: own }] of members.entries()) {
-      for (let k = 0; k < sampleCount; k++) values[m * sampleCount + k] = own[p * sampleCount + k];
-    }
-    order.sort((i, j) => values[i] - values[j]);
-    return quantilesOf(values, weights, order);
+  const merged = new MergedSamples(members, shares);
+  return Array.from({ length: members[0].actual.length }, (_, p) => {
+    merged.begin(p);
+    return quantilesOf(merged, levels);
   });
 }
 
+/** The samples of all members at one point, by ascending value. The samples of a member ascend, so they need not be sorted. */
+class MergedSamples {
+  readonly count: number;
+  value = 0;
+  /** Of the sample `value`. */
+  weight = 0;
+  readonly #members: readonly HeldOutForecasts[];
+  readonly #weights: readonly number[];
+  /** Of each member. */
+  readonly #next: Int32Array;
+  /** Where the samples of the point end. */
+  #end = 0;
+
+  constructor(members: readonly HeldOutForecasts[], shares: readonly number[]) {
+    this.count = members.length * sampleCount;
+    this.#members = members;
+    this.#weights = shares.map((share) => share / sampleCount);
+    this.#next = new Int32Array(members.length);
+  }
+
+  begin(point: number): void {
+    this.#next.fill(point * sampleCount);
+    this.#end = (point + 1) * sampleCount;
+  }
+
+  /** Moves to the next sample; not to be called more often than there are samples. */
+  step(): void {
+    let least = -1;
+    for (let m = 0; m < this.#next.length; m++) {
+      if (this.#next[m] === this.#end) continue;
+      const value = this.#members[m].samples[this.#next[m]];
+      if (least >= 0 && value >= this.value) continue;
+      least = m;
+      this.value = value;
+    }
+    this.weight = this.#weights[least];
+    this.#next[least]++;
+  }
+}
+
 /** Each sample is at the middle of its weight; quantiles between two samples are linear. */
-function quantilesOf(values: Float64Array, weights: Float64Array, order: readonly number[]): Float64Array {
-  const quantiles = new Float64Array(scoreLevels.length);
+function quantilesOf(samples: MergedSamples, levels: readonly number[]): Float64Array {
+  const quantiles = new Float64Array(levels.length);
   let below = 0;
   let level = 0;
-  let before = { at: Number.NEGATIVE_INFINITY, value: values[order[0]] };
-  for (const i of order) {
-    const at = below + weights[i] / 2;
-    while (level < scoreLevels.length && scoreLevels[level] <= at) {
-      const share =
-        before.at === Number.NEGATIVE_INFINITY ? 1 : (scoreLevels[level] - before.at) / (at - before.at);
-      quantiles[level++] = before.value + share * (values[i] - before.value);
+  let atBefore = Number.NEGATIVE_INFINITY;
+  let valueBefore = 0;
+  for (let i = 0; i < samples.count; i++) {
+    samples.step();
+    const { value, weight } = samples;
+    const at = below + weight / 2;
+    while (level < levels.length && levels[level] <= at) {
+      const share = (levels[level] - atBefore) / (at - atBefore);
+      quantiles[level++] = i === 0 ? value : valueBefore + share * (value - valueBefore);
     }
-    before = { at, value: values[i] };
-    below += weights[i];
+    atBefore = at;
+    valueBefore = value;
+    below += weight;
   }
-  while (level < scoreLevels.length) quantiles[level++] = before.value;
+  while (level < levels.length) quantiles[level++] = valueBefore;
   return quantiles;
 }
 
 export function scorePooled(quantiles: readonly Float64Array[], actual: Float64Array, width = 1): ScoreSheet {
   const sheet = new ScoreSheet(scoreLevels);
   const median = (scoreLevels.length - 1) / 2;
+  const widened = new Float64Array(scoreLevels.length);
   for (const [p, own] of quantiles.entries()) {
-    sheet.add(
-      actual[p],
-      own.map((quantile) => own[median] + width * (quantile - own[median])),
-    );
+    for (let l = 0; l < widened.length; l++) widened[l] = own[median] + width * (own[l] - own[median]);
+    sheet.add(actual[p], widened);
   }
   return sheet;
 }
 
-/** The factor with the best CRPS by which to widen the mixture around its median. */
+/**
+ * The factor with the best CRPS by which to widen the mixture around its median. The CRPS is convex in the factor, so the search
+ * goes from 1 downhill.
+ */
 export function chooseWidth(quantiles: readonly Float64Array[], actual: Float64Array): number {
-  const scores = widths.map((width) => scorePooled(quantiles, actual, width).crps(1));
-  return widths[scores.indexOf(Math.min(...scores))];
+  const crpsAt = (i: number) =>
+    widths[i] === undefined ? Number.POSITIVE_INFINITY : scorePooled(quantiles, actual, widths[i]).crps(1);
+  let at = widths.indexOf(1);
+  let least = crpsAt(at);
+  for (const direction of [-1, 1]) {
+    for (let next = crpsAt(at + direction); next < least; next = crpsAt(at + direction)) {
+      at += direction;
+      least = next;
+    }
+  }
+  return widths[at];
+}
+
+/** The mixture of the members, widened around its median. */
+function widenPool(
+  members: readonly HeldOutForecasts[],
+  shares: readonly number[],
+  width: number,
+): HeldOutForecasts {
+  const samples = new Float64Array(members[0].samples.length);
+  for (const [p, own] of poolQuantiles(members, shares, sampleLevels).entries()) {
+    const median = (own[sampleCount / 2 - 1] + own[sampleCount / 2]) / 2;
+    for (let k = 0; k < sampleCount; k++) samples[p * sampleCount + k] = median + width * (own[k] - median);
+  }
+  return { ...members[0], samples };
 }
 
 export interface Assembly {
@@ -167,7 +243,9 @@ export interface Assembly {
 
 export interface ValidatedModel {
   readonly model: ForecastNetModel;
-  /** Scores of the model's twins on their folds, each series and channel in units of its naive error. */
+  /** Of the model before its nets had been trained on the folds. */
+  readonly heldOut: HeldOutForecasts;
+  /** Scores of these forecasts, each series and channel in units of its naive error. */
   readonly validation: {
     readonly mase: number;
     readonly crps: number;
@@ -186,11 +264,10 @@ export function assembleModel(
   const chosen = candidates
     .map((candidate, i) => ({ ...candidate, share: shares[i] }))
     .filter(({ share }) => share > 0);
-  const { actual } = chosen[0].forecasts;
-  const quantiles = poolQuantiles(
-    chosen.map(({ forecasts }) => forecasts),
-    chosen.map(({ share }) => share),
-  );
+  const forecasts = chosen.map((candidate) => candidate.forecasts);
+  const ownShares = chosen.map(({ share }) => share);
+  const { actual } = forecasts[0];
+  const quantiles = poolQuantiles(forecasts, ownShares);
   const width = chooseWidth(quantiles, actual);
   const sheet = scorePooled(quantiles, actual, width);
   const ends = series.map((one) => stepsOf(one, channels));
@@ -203,6 +280,7 @@ export function assembleModel(
       members: chosen.map(({ spec, weights, share, residuals }) => ({ spec, weights, share, residuals })),
       spread: new Float32Array(targets.length * horizon).fill(width),
     },
+    heldOut: widenPool(forecasts, ownShares, width),
     // The forecasts are in units of naive errors already.
     validation: {
       mase: sheet.mase(1),

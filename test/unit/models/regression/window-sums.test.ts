@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { RidgeSums } from "../../../../src/models/forecastnet/training/ridge.ts";
 import { type Level, Regression, WindowSums } from "../../../../src/models/regression/window-sums.ts";
 import { createRandom } from "../../../../src/runtime/random.ts";
+import { RidgeSums } from "./ridge-sums.ts";
 
 /** Values that a single-precision number holds exactly, around a level of their own in every channel. */
 function historyOf(steps: number, channels: number): Float64Array {

@@ -52,14 +52,15 @@ describe("trainings side by side", () => {
   test("fit the nets of one plan in one stack", async () => {
     const { counted, calls } = counting();
     await runAll(counted, [taskNamed("a"), taskNamed("bb")]);
-    // Two candidates; each has two folds and the whole, of both tasks.
+    // Two candidates of both tasks, on the parts before both folds; then the members of the models, on the whole.
     assert.deepEqual(
-      calls.map((nets) => [nets.length, new Set(nets.map(({ spec }) => sharedPlan(spec))).size]),
+      calls.slice(0, 2).map((nets) => [nets.length, new Set(nets.map(({ spec }) => sharedPlan(spec))).size]),
       [
-        [6, 1],
-        [6, 1],
+        [4, 2],
+        [4, 2],
       ],
     );
+    assert.ok(calls.length <= 3, `${calls.length} calls`);
   });
 
   test("give what they give one by one", async () => {
@@ -79,8 +80,8 @@ describe("trainings side by side", () => {
       ["failed", "trained", "failed"],
     );
     assert.deepEqual(
-      calls.map(({ length }) => length),
-      [3, 3],
+      calls.slice(0, 2).map(({ length }) => length),
+      [2, 2],
     );
   });
 

@@ -4,7 +4,11 @@ import { openInProcessEngine } from "../../../../../src/engine/in-process-engine
 import type { Engine } from "../../../../../src/models/forecastnet/engine.ts";
 import { decodeModel, encodeModel } from "../../../../../src/models/forecastnet/model-bytes.ts";
 import { specOf } from "../../../../../src/models/forecastnet/spec.ts";
-import { candidatesFor, stepsNeeded } from "../../../../../src/models/forecastnet/training/candidates.ts";
+import {
+  candidatesFor,
+  schedules,
+  stepsNeeded,
+} from "../../../../../src/models/forecastnet/training/candidates.ts";
 import { assembleModel } from "../../../../../src/models/forecastnet/training/ensemble.ts";
 import { trainCandidates } from "../../../../../src/models/forecastnet/training/train-candidates.ts";
 import { createRandom } from "../../../../../src/runtime/random.ts";
@@ -15,6 +19,8 @@ const task = { horizon: season, season, channels: 1, targets: [0] };
 const specs = candidatesFor(task, 300)
   .filter(({ inputLength }) => inputLength === 2 * season)
   .slice(0, 2);
+
+const wanted = { seed: 1, schedule: schedules.normal, members: 2 };
 
 let engine: Engine;
 before(async () => {
@@ -33,7 +39,8 @@ function wanderingSeason(steps: number, seed = 1): Float64Array {
 }
 
 async function train(history: Float64Array, signal?: AbortSignal) {
-  const request = { specs, series: [{ values: history, filled: null }], seed: 1, ...(signal && { signal }) };
+  const series = [{ values: history, filled: null }];
+  const request = { specs, series, ...wanted, ...(signal && { signal }) };
   return { request, result: await trainCandidates(engine, request) };
 }
 
@@ -64,7 +71,8 @@ describe("training the model of a series", () => {
   for (const form of ["FN2", "FN"] as const) {
     test(`trains ${form} as the paper has it, and gives it an honest distribution`, async () => {
       const history = wanderingSeason(400);
-      const request = { specs: [specOf(form, season)], series: [{ values: history, filled: null }], seed: 1 };
+      const series = [{ values: history, filled: null }];
+      const request = { specs: [specOf(form, season)], series, ...wanted };
       const result = await trainCandidates(engine, request);
       assert.ok(result.outcome === "trained");
       const assembly = { key: "s", version: "1", members: 1 };

@@ -1,9 +1,9 @@
-// Ridge regression from sums: rows are added once, and the sums give the fit for any penalty.
+// Ridge regression on rows one by one, which any regression on windows must agree with: rows are added once, and the sums give the fit for any penalty.
 //
 // Legend: p inputs, m outputs, n rows; x̄, ȳ means over the rows.
 //   G = Σ(x − x̄)(x − x̄)ᵀ/n,  C = Σ(x − x̄)(y − ȳ)ᵀ/n,  B = (G + λ·s·I)⁻¹C with s = trace(G)/p
 
-import { Factor } from "../../regression/cholesky.ts";
+import { Factor } from "../../../../src/models/regression/cholesky.ts";
 
 /** Rows added at a time: each sum is then read and written once for four products. */
 const block = 4;
