@@ -44,8 +44,11 @@ export type RetrainSettings = Pick<
 /** Scores over fewer steps are mostly chance, however short the horizon. */
 const fewestScoredSteps = 36;
 const hourMs = 3_600_000;
-/** Seasons or horizons, whichever is longer, from which on models of a family can be trained and judged. */
-const linearSpans = 4;
+/**
+ * Seasons or horizons, whichever is longer, from which on models of a family are trained. A quarter of a young history is held
+ * back for the gate. Linear models that were fitted to six seasons beat seasonal-naive on average; those of four did not.
+ */
+const linearSpans = 8;
 const netSpans = 12;
 
 export function resolveRetrainRules(retrain: AppConfig["retrain"], settings: SeriesSettings): RetrainRules {

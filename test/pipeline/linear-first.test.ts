@@ -17,7 +17,7 @@ async function promotionsOf(fleet: Fleet) {
   return (await eventsOf(fleet, "a")).filter(({ kind }) => kind === "PROMOTED");
 }
 
-test("a series gets a linear model after four seasons, which goes on as it is fitted to newer data", async (t) => {
+test("a series gets a linear model after eight seasons, which goes on as it is fitted to newer data", async (t) => {
   const fleet = retrainingFleet(t, { settings: withoutNets });
   await feed(fleet, laws, 0, 130);
   const events = await eventsOf(fleet, "a");
@@ -27,8 +27,8 @@ test("a series gets a linear model after four seasons, which goes on as it is fi
     events.map(({ kind, reason }) => `${kind} ${reason}`).join("; "),
   );
   assert.ok(
-    (await fleet.forecasts()).filter(({ tier }) => tier === "COLD").length <= 30,
-    "the cold tier serves for five seasons at most",
+    (await fleet.forecasts()).filter(({ tier }) => tier === "COLD").length <= 60,
+    "the cold tier serves for ten seasons at most",
   );
   const promotions = await promotionsOf(fleet);
   const versions = promotions.map(({ toVersion }) => toVersion ?? "");

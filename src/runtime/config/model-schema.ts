@@ -51,7 +51,7 @@ export const modelSchema = {
     ),
     members: setting("Most nets in a model.", integer(1, 16), 4),
     minHistory: setting(
-      "Steps that a series needs before a training; 0 uses 4 seasons or 4 horizons for linear models and 12 for others, whichever of the two is longer, but at most the stored history.",
+      "Steps that a series needs before a training; 0 uses 8 seasons or 8 horizons for linear models and 12 for others, whichever of the two is longer, but at most the stored history.",
       integer(0, 10_000_000),
       0,
     ),

@@ -34,7 +34,7 @@ test("check refuses a model family that there is not, and names those there are"
   const overrides = "--series.overrides=[{match: 'a*', family: linear}, {match: 'b*', family: arima}]";
   const { code, err } = run(["check", overrides], { FORECASTNET_SERIES_FAMILY: "prophet" });
   assert.equal(code, 1);
-  const known = "allowed: auto, forecastnet, linear, seasonal-naive, persistence";
+  const known = "allowed: auto, forecastnet, linear, seasonal-naive, persistence, ensemble";
   assert.deepEqual(err.split("\n  ").slice(1), [
     `series.family: "prophet" given (environment FORECASTNET_SERIES_FAMILY), ${known}`,
     `series.overrides[1].family: "arima" given (flag --series.overrides), ${known}`,

@@ -38,8 +38,8 @@ test("with the family auto a series has a linear model soon, and an ensemble whe
     return [rules.firstFamily, rules.minHistory, rules.bestFamily, rules.bestHistory];
   };
   assert.deepEqual(rulesOf("forecastnet"), ["forecastnet", 288, "forecastnet", 288]);
-  assert.deepEqual(rulesOf("linear"), ["linear", 96, "linear", 96]);
-  assert.deepEqual(rulesOf("auto"), ["linear", 96, "ensemble", 288]);
+  assert.deepEqual(rulesOf("linear"), ["linear", 192, "linear", 192]);
+  assert.deepEqual(rulesOf("auto"), ["linear", 192, "ensemble", 288]);
 });
 
 test("fewer steps of a young series are held back for the gate, but at least one horizon", () => {
