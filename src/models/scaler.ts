@@ -1,4 +1,4 @@
-// Fits the scaler of a model on its training part: each channel to mean 0 and deviation 1, which one far outlier distorts
+// Scalers: fitted to the training part of a model, each channel to mean 0 and deviation 1, which one far outlier distorts
 // less than a scale by the range.
 
 import { ForecastnetError } from "../runtime/errors.ts";
@@ -23,6 +23,22 @@ export function fitScaler(history: Float64Array, channels: number, end: number):
     scale.push(isFlat ? 1 : deviation);
   }
   return { offset, scale };
+}
+
+/**
+ * Models of a cohort take level and scale from the window. The scaler then only limits how flat a window may be, and that
+ * limit must suit the quietest member.
+ */
+export function sharedScaler(scalers: readonly Scaler[]): Scaler {
+  return {
+    offset: scalers[0].offset.map(() => 0),
+    scale: scalers[0].scale.map((_, c) => Math.min(...scalers.map(({ scale }) => scale[c]))),
+  };
+}
+
+/** Channels of a step stand side by side. */
+export function scaleValues(values: Float64Array, { offset, scale }: Scaler): Float64Array {
+  return values.map((value, i) => (value - offset[i % offset.length]) / scale[i % scale.length]);
 }
 
 function measure(history: Float64Array, channels: number, channel: number, end: number) {

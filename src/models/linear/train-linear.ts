@@ -17,7 +17,7 @@ import {
 } from "../folds.ts";
 import type { HeldOutForecasts } from "../held-out.ts";
 import { type AffineMap, applyMap, averageMap } from "../regression/affine-map.ts";
-import { fitScaler } from "../scaler.ts";
+import { fitScaler, scaleValues, sharedScaler } from "../scaler.ts";
 import { type Candidate, Candidates, leastSteps, lengthsFor, shortestWindow } from "./candidates.ts";
 import type { ErrorModel } from "./error-model.ts";
 import { FoldErrors } from "./fold-errors.ts";
@@ -261,16 +261,4 @@ function weightedMean(
   for (const { forecasts, share } of parts)
     for (let i = 0; i < mean.length; i++) mean[i] += (share / total) * forecasts[i];
   return mean;
-}
-
-/** Members bring level and scale with their windows; the scaler only tells how flat a window may be, for the quietest. */
-function sharedScaler(scalers: readonly Scaler[]): Scaler {
-  return {
-    offset: scalers[0].offset.map(() => 0),
-    scale: scalers[0].scale.map((_, c) => Math.min(...scalers.map(({ scale }) => scale[c]))),
-  };
-}
-
-function scaleValues(values: Float64Array, { offset, scale }: Scaler): Float64Array {
-  return values.map((value, i) => (value - offset[i % offset.length]) / scale[i % scale.length]);
 }

@@ -2,10 +2,10 @@
 // the shortcut moved to the linear map of the longer part, and needs few steps. Before the net sees more of the history, it
 // forecasts the fold that follows: these forecasts are held out, though no copy of the net is trained for them.
 
-import type { Scaler } from "../../family.ts";
 import type { Fold } from "../../folds.ts";
 import { type HeldOutForecasts, joinHeldOut } from "../../held-out.ts";
 import type { AffineMap } from "../../regression/affine-map.ts";
+import { scaleValues } from "../../scaler.ts";
 import type { Engine, FitOptions, FitTask } from "../engine.ts";
 import { initialWeights } from "../initial-weights.ts";
 import type { ForecastNetModel } from "../model.ts";
@@ -163,8 +163,4 @@ export class ShortcutFitter {
     this.#mapByPart.set(part, map);
     return map;
   }
-}
-
-function scaleValues(values: Float64Array, { offset, scale }: Scaler): Float64Array {
-  return values.map((value, i) => (value - offset[i % offset.length]) / scale[i % scale.length]);
 }

@@ -3,7 +3,7 @@
 
 import { createRandom } from "../../../runtime/random.ts";
 import type { Scaler, TrainingSeries } from "../../family.ts";
-import { fitScaler } from "../../scaler.ts";
+import { fitScaler, sharedScaler } from "../../scaler.ts";
 import { type FrameSpec, frameHistory, type TrainingSet } from "../framing.ts";
 
 /** Most rows of a cohort. A training takes about forty thousand rows with repetition, so more would hardly be used. */
@@ -90,16 +90,5 @@ export function fitScalers(
   ends: readonly number[],
 ): Scalers {
   const own = series.map(({ values }, i) => fitScaler(values, channels, ends[i]));
-  return { own, served: own.length === 1 ? own[0] : sharedScaler(own, channels) };
-}
-
-/**
- * Models of a cohort take level and scale from the window. The scaler then only limits how flat a window may be, and that
- * limit must suit the quietest member.
- */
-function sharedScaler(own: readonly Scaler[], channels: number): Scaler {
-  return {
-    offset: new Array<number>(channels).fill(0),
-    scale: Array.from({ length: channels }, (_, c) => Math.min(...own.map(({ scale }) => scale[c]))),
-  };
+  return { own, served: own.length === 1 ? own[0] : sharedScaler(own) };
 }
