@@ -38,6 +38,7 @@ export class WorkerProcess {
   readonly #child: ChildProcess;
   readonly #lines: LogLine[] = [];
   readonly #listeners = new Set<() => void>();
+  readonly #kill = () => this.#child.kill("SIGKILL");
 
   constructor(bootstrap: string, names: WorkerNames, flags: readonly string[] = []) {
     this.names = names;
@@ -56,7 +57,8 @@ export class WorkerProcess {
     this.#child = spawn(process.execPath, [cli, "worker", ...args, ...flags], {
       stdio: ["ignore", "pipe", "inherit"],
     });
-    process.once("exit", () => this.#child.kill("SIGKILL"));
+    process.once("exit", this.#kill);
+    this.#child.once("exit", () => process.off("exit", this.#kill));
     if (this.#child.stdout === null) throw new Error("the worker was started without a pipe to its log");
     createInterface(this.#child.stdout).on("line", (line) => this.#onLine(line));
     this.#child.once("exit", () => this.#notify());
