@@ -12,7 +12,7 @@ import {
 import type { ModelRecord } from "../log/codec/schemas.generated.ts";
 import type { Families } from "../models/families.ts";
 import type { TrainedModel } from "../models/family.ts";
-import { lineOf } from "../models/life.ts";
+import { isSameLine } from "../models/life.ts";
 import { meanOf, naiveErrorOf } from "../models/scores.ts";
 import type { FinishedTraining } from "../training/outcome-codec.ts";
 import type { Decision } from "./decision.ts";
@@ -54,7 +54,7 @@ export async function judgeOutcome(
   ): Decision => {
     const record = recordOf(trained, { context, champion, imported, numbers });
     const predecessorMase = maseIn(record, lifecycle);
-    const isRefresh = refreshes(record.version, champion);
+    const isRefresh = isSameLine(record.version, about.fromVersion);
     return { ...about, kind: "promoted", record, predecessorMase, isRefresh, reason, numbers };
   };
   if (imported?.skipsGate) return promote(result.challengers[0], "ordered by hand, without the gate", {});
@@ -62,7 +62,7 @@ export async function judgeOutcome(
   const given = rulesOf(settingsFor(lifecycle.view, modelKey, histories));
   const channels = histories[0]?.channels ?? 1;
   const longest = Math.max(0, ...histories.map(({ values }) => values.length / channels));
-  const isRefresh = result.challengers.every(({ model: { version } }) => refreshes(version, champion));
+  const isRefresh = result.challengers.every(({ model }) => isSameLine(model.version, about.fromVersion));
   // A refreshed model has nothing to prove but that newer data has not made it worse.
   const margin = isRefresh ? 0 : given.margin;
   const rules = { ...given, margin, tailSteps: heldBackSteps(given, longest) };
@@ -82,11 +82,6 @@ export async function judgeOutcome(
     return { ...about, kind: "retired", reason, numbers };
   const toVersion = verdict.challenger?.model.version ?? null;
   return { ...about, kind: "refused", toVersion, reason, numbers };
-}
-
-/** True for a model of the line that serves. */
-function refreshes(version: string, champion: ServingModel | undefined): boolean {
-  return champion !== undefined && lineOf(version) === lineOf(champion.facts.version);
 }
 
 /** Live MASE of the predecessor, in units of the naive errors of the new model. */

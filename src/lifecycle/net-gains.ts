@@ -1,7 +1,7 @@
-// What nets have gained over linear models, for series of a kind. Nets cost a hundred times as much, so they are trained first
+// What nets have gained over linear models, for series of a kind. Nets cost ten times as much, so they are trained first
 // where such series have gained most, and not at all where they gain too little. Kept in memory: a new worker learns it again.
 
-/** What nets are expected to gain where nothing is known: as much as they gained on the sample series (docs/accuracy.md). */
+/** Expected where nothing is known. More than the two percent of the sample series (docs/accuracy.md), so that nets are tried. */
 const usualGain = 0.05;
 /** The expectation weighs as much as this many trainings. */
 const usualWeight = 3;

@@ -13,7 +13,7 @@ import type { ModelOrderRecord } from "../log/codec/schemas.generated.ts";
 import type { StoredRecord } from "../log/log.ts";
 import { isCohortKey, isDecidedHere } from "../models/cohort.ts";
 import type { Families } from "../models/families.ts";
-import { lineOf } from "../models/life.ts";
+import { isSameLine } from "../models/life.ts";
 import { ForecastnetError } from "../runtime/errors.ts";
 import { decodeOutcome, type ReceivedOutcome } from "../training/outcome-codec.ts";
 import { encodeRequest } from "../training/request-codec.ts";
@@ -210,8 +210,7 @@ export class PartitionLifecycle {
     const { modelKey, fromVersion } = decision;
     if (isCohortKey(modelKey)) return cohortRestMs;
     const { cooldownSteps, refreshSteps } = rulesOf(settingsOf(modelKey));
-    const toVersion = toVersionOf(decision);
-    const isRefresh = fromVersion !== null && toVersion !== null && lineOf(fromVersion) === lineOf(toVersion);
+    const isRefresh = isSameLine(fromVersion, toVersionOf(decision));
     return (isRefresh ? refreshSteps : cooldownSteps) * (timesOf(modelKey)?.stepMs ?? 0);
   }
 

@@ -70,6 +70,11 @@ export function refreshedVersion(refreshed: string, version: string): string {
   return `${lineOf(refreshed)}+${version}`;
 }
 
+/** True when one of the two was made from the other by fitting it to newer data. Null is no model, and of no line. */
+export function isSameLine(one: string | null, other: string | null): boolean {
+  return one !== null && other !== null && lineOf(one) === lineOf(other);
+}
+
 export function lineOf(version: string): string {
   const end = version.indexOf("+");
   return end < 0 ? version : version.slice(0, end);
