@@ -109,6 +109,8 @@ export interface Window {
   readonly originMs: number;
   /** Grid index of the origin. */
   readonly originSlot: number;
+  /** Number of the origin among the steps of the interval (`stepNumberOf`): the same for every series of a time, so it tells the weekday. */
+  readonly originStep: number;
   /** How many of the batch's placements came before the window was taken. */
   readonly placedBefore: number;
   /** Times of the τ steps ahead. */

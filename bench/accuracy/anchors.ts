@@ -81,7 +81,7 @@ export async function scoreAnchors(
 function taskOf(series: SampleSeries, history: HistoryRule) {
   const { name, values, season, horizon } = series;
   const origins = originsOf(series);
-  const past = [origins[0] - pastOf(series, history).length, origins[0]];
+  const past = [pastOf(series, history).firstStep, origins[0]];
   const freq = freqBySeason[season] ?? "H";
   return { name, values: [...values], past, origins, horizon, season, freq };
 }

@@ -5,7 +5,7 @@ import { simplestOf } from "../../src/models/ensemble/family.ts";
 import type { Families } from "../../src/models/families.ts";
 import type { Effort, FamilyPlan, Model } from "../../src/models/family.ts";
 import { seasonalErrorsBefore } from "../../src/models/score-on-folds.ts";
-import { type FittedForecaster, levels } from "./protocol.ts";
+import { type FittedForecaster, levels, type Past } from "./protocol.ts";
 import type { SampleSeries } from "./sample-series.ts";
 
 /** What a series is trained with. */
@@ -36,12 +36,12 @@ export interface Trained {
 /** Null where the past is too short: a worker then serves seasonal-naive. */
 export async function trainOn(
   families: Families,
-  past: Float64Array,
+  { values, firstStep }: Past,
   { family, effort, members }: Recipe,
   { name, season, horizon }: Pick<SampleSeries, "name" | "season" | "horizon">,
 ): Promise<Trained | null> {
   const plan: FamilyPlan = { family, horizon, season, form: "auto", effort, members };
-  const task = { key: name, plan, channels: 1, series: [{ values: past, filled: null }], seed: 1 };
+  const task = { key: name, plan, channels: 1, series: [{ values, filled: null, firstStep }], seed: 1 };
   const result = await families.named(family).train(task, new AbortController().signal);
   if (result.outcome === "cancelled") throw new Error(`${name}: training was cancelled`);
   if (result.outcome === "failed") {
@@ -64,6 +64,7 @@ export function serve(families: Families, model: Model, season: number): FittedF
       input: {
         values: values.slice(origin - inputSteps, origin),
         channels,
+        originStep: origin - 1,
         settings: { horizon, season },
         seasonalErrors: seasonalErrorsBefore(series, { origin, season, channels, levels }),
       },

@@ -5,7 +5,7 @@ import { passGate } from "../../src/gate/gate.ts";
 import type { Families } from "../../src/models/families.ts";
 import type { Section } from "../rig/report.ts";
 import { type Recipe, trainOn } from "./forecasters.ts";
-import type { Score } from "./protocol.ts";
+import type { Past, Score } from "./protocol.ts";
 import type { SampleSeries } from "./sample-series.ts";
 
 const hourMs = 3_600_000;
@@ -21,17 +21,18 @@ export interface GateCheck {
 
 export async function checkGate(
   families: Families,
-  {
-    past,
-    recipe,
-    series,
-  }: { readonly past: Float64Array; readonly recipe: Recipe; readonly series: SampleSeries },
+  { past, recipe, series }: { readonly past: Past; readonly recipe: Recipe; readonly series: SampleSeries },
   scoreOf: (model: Parameters<Families["of"]>[0]) => Promise<Score>,
 ): Promise<GateCheck | null> {
   const { name, season, horizon } = series;
-  const tailSteps = Math.min(3 * horizon, Math.floor(past.length / 4));
-  const trainedSteps = past.length - tailSteps;
-  const found = await trainOn(families, past.slice(0, trainedSteps), recipe, series);
+  const tailSteps = Math.min(3 * horizon, Math.floor(past.values.length / 4));
+  const trainedSteps = past.values.length - tailSteps;
+  const found = await trainOn(
+    families,
+    { ...past, values: past.values.slice(0, trainedSteps) },
+    recipe,
+    series,
+  );
   if (found === null) return null;
   const baseline = families.baselineFor(name, { horizon, season, channels: 1 });
   const trained = {
@@ -41,14 +42,14 @@ export async function checkGate(
     folds: { mase: 1, crps: 1, points: 1 },
     naiveErrors: [1],
     trainedFromMs: 0,
-    trainedToMs: (trainedSteps - 1) * hourMs,
+    trainedToMs: (past.firstStep + trainedSteps - 1) * hourMs,
   } as const;
   const history = {
     seriesId: name,
     interval: "PT1H",
-    firstTimeMs: 0,
+    firstTimeMs: past.firstStep * hourMs,
     channels: 1,
-    values: past,
+    values: past.values,
     filled: null,
   };
   const verdict = await passGate(families, {

@@ -23,7 +23,13 @@ export type FittedForecaster = (
 ) => Promise<readonly PointAndQuantiles[]>;
 
 /** Fits on the whole of `past`, which ends where the test part begins. */
-export type Forecaster = (past: Float64Array, season: number, name: string) => Promise<FittedForecaster>;
+export type Forecaster = (past: Past, season: number, name: string) => Promise<FittedForecaster>;
+
+export interface Past {
+  readonly values: Float64Array;
+  /** Index in the series of the first of them. */
+  readonly firstStep: number;
+}
 
 export interface Score {
   readonly mase: number;
@@ -83,9 +89,10 @@ export function unitOf({ values, name }: SampleSeries): number {
 }
 
 /** What a forecaster may be fitted on. */
-export function pastOf({ values, horizon }: SampleSeries, history: HistoryRule): Float64Array {
+export function pastOf({ values, horizon }: SampleSeries, history: HistoryRule): Past {
   const end = testStart(values);
-  return values.slice(Math.max(0, end - history.stepsOf(horizon)), end);
+  const firstStep = Math.max(0, end - history.stepsOf(horizon));
+  return { values: values.slice(firstStep, end), firstStep };
 }
 
 function testStart({ length }: Float64Array): number {

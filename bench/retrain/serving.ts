@@ -78,6 +78,7 @@ function taskOf(families: Families, { trained, history }: ServedModel, key: stri
     values: history.values.slice(-inputSteps * history.channels),
     channels: history.channels,
     settings: { horizon, season: horizon },
+    originStep: 0,
     seasonalErrors: null,
   };
   return { model, input };

@@ -1,5 +1,5 @@
 // Turns (model, window) pairs into distributions, with any executor: frames the window for each member, runs all nets
-// of all tasks in one call, and combines the paths of a model's members into one mixture in raw units. Refuses models
+// of all tasks in one call, and combines the paths of a model's members into one mixture in raw units, or in roots of them. Refuses models
 // and windows that do not fit, task by task; a refusal names the model, the field and the expected value.
 //
 // Legend: a row is one step of one target; a path of a forecast gives one mixture component per row.
@@ -12,6 +12,7 @@ import type { ForecastNetModel, Member } from "../models/forecastnet/model.ts";
 import type { NetPlan } from "../models/forecastnet/plan.ts";
 import { pathNoise } from "../models/forecastnet/sample-paths.ts";
 import { sharedPlan } from "../models/forecastnet/shared-plan.ts";
+import { squareDistribution } from "../models/roots.ts";
 import { ForecastnetError } from "../runtime/errors.ts";
 import type { NetExecutor, PathOutputs, SampleTask } from "./executor.ts";
 
@@ -102,6 +103,7 @@ function toDistribution(
   summarise(mixtures, options.levels, summary);
   requireFinite(model, summary);
   if (model.spread !== null) widen(summary, model.spread);
+  if (model.scaler.ofRoots) squareDistribution(summary);
   return summary;
 }
 

@@ -9,7 +9,7 @@ import type { Bounds, History } from "../domain.ts";
 import { seasonalErrorSteps } from "../models/error-sample.ts";
 import type { Families } from "../models/families.ts";
 import type { Distribution, Model, ModelShape } from "../models/family.ts";
-import { slotTimesOf } from "../models/interval.ts";
+import { firstStepOf, slotTimesOf } from "../models/interval.ts";
 import { seasonalErrorsBefore } from "../models/score-on-folds.ts";
 import { naiveErrorOf, ScoreSheet, scoreLevels } from "../models/scores.ts";
 
@@ -120,6 +120,7 @@ async function forecastHoldout(
   { horizon, season, bounds }: HoldoutSpan,
 ): Promise<readonly Distribution[] | string> {
   const { values, channels } = history;
+  const firstStep = firstStepOf(history);
   const { inputSteps } = families.of(model).shapeOf(model);
   const forecasts: Distribution[] = [];
   for (let from = 0; from < origins.length; from += originsAtOnce) {
@@ -128,6 +129,7 @@ async function forecastHoldout(
       input: {
         values: values.slice((origin - inputSteps) * channels, origin * channels),
         channels,
+        originStep: firstStep + origin - 1,
         settings: bounds === undefined ? { horizon, season } : { horizon, season, bounds },
         seasonalErrors: seasonalErrorsBefore(history, { origin, season, channels, levels: scoreLevels }),
       },

@@ -11,6 +11,8 @@ export interface Scaler {
   readonly offset: readonly number[];
   /** Never zero. */
   readonly scale: readonly number[];
+  /** True where square roots of the values are scaled (roots.ts). */
+  readonly ofRoots?: boolean;
 }
 
 /** A trained forecaster of one series or cohort. Immutable: retraining gives another object with another version. */
@@ -39,6 +41,8 @@ export interface ForecastInput {
   /** The last steps without a gap, oldest first, channels of a step side by side. */
   readonly values: Float64Array;
   readonly channels: number;
+  /** Number of the last step among those of its interval (`stepNumberOf`): tells the phase of the week. */
+  readonly originStep: number;
   readonly settings: Pick<SeriesSettings, "horizon" | "season" | "naiveSeason" | "bounds">;
   /** Past errors of "the same as one season ago", for the season of seasonal naive, one entry per channel; null before two seasons are known. */
   readonly seasonalErrors: readonly ErrorSummary[] | null;
@@ -89,6 +93,8 @@ export interface TrainingSeries {
   readonly values: Float64Array;
   /** One byte per step: 1 where the values were filled in, which training may use and scores may not. Null for none. */
   readonly filled: Uint8Array | null;
+  /** Number of the first step, as in `ForecastInput`; 0 where it is missing. */
+  readonly firstStep?: number;
 }
 
 export interface FamilyTask {

@@ -79,6 +79,21 @@ class CalendarInterval implements Interval {
 }
 
 /**
+ * The number of the step whose time on the grid without a shift is nearest, counted from 1970. All series of an interval have the
+ * same number at a time, whatever the shift of their grids.
+ */
+export function stepNumberOf(interval: Interval, timeMs: number): number {
+  const index = interval.indexOf(timeMs, 0);
+  const distance = (at: number) => Math.abs(timeMs - interval.timeOf(at, 0));
+  return distance(index + 1) < distance(index) ? index + 1 : index;
+}
+
+/** The number of the first step of a history. */
+export function firstStepOf(history: { readonly interval: string; readonly firstTimeMs: number }): number {
+  return stepNumberOf(parseInterval(history.interval), history.firstTimeMs);
+}
+
+/**
  * Times of a history's slots, from the time of the first. How far the grid is shifted is not stored with a history. It is
  * taken to be less than half a step, so the first slot is the one whose unshifted time is nearest: a month that is
  * shifted back begins in the month before. On a calendar grid with a larger shift the times are up to three days off.
@@ -89,10 +104,9 @@ export function slotTimesOf(history: {
 }): (slot: number) => number {
   const { firstTimeMs } = history;
   const interval = parseInterval(history.interval);
-  const index = interval.indexOf(firstTimeMs, 0);
-  const shiftFrom = (at: number) => firstTimeMs - interval.timeOf(at, 0);
-  const first = Math.abs(shiftFrom(index + 1)) < Math.abs(shiftFrom(index)) ? index + 1 : index;
-  return (slot) => interval.timeOf(first + slot, shiftFrom(first));
+  const first = stepNumberOf(interval, firstTimeMs);
+  const shiftMs = firstTimeMs - interval.timeOf(first, 0);
+  return (slot) => interval.timeOf(first + slot, shiftMs);
 }
 
 const DURATION =

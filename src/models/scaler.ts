@@ -2,7 +2,8 @@
 // less than a scale by the range.
 
 import { ForecastnetError } from "../runtime/errors.ts";
-import type { Scaler } from "./family.ts";
+import type { Scaler, TrainingSeries } from "./family.ts";
+import { isNeverNegative, rootsFor, rootsOf, squareOf } from "./roots.ts";
 
 /** Fitted to the steps before `end`. `history` has the channels of a step side by side; NaN marks a missing value. */
 export function fitScaler(history: Float64Array, channels: number, end: number): Scaler {
@@ -36,9 +37,24 @@ export function sharedScaler(scalers: readonly Scaler[]): Scaler {
   };
 }
 
+/** Fitted to the steps before `end`, and to their roots where the series allows. A cohort has no roots: its members may differ in sign. */
+export function fitSeriesScaler(series: TrainingSeries, channels: number, end: number): Scaler {
+  if (!isNeverNegative(series)) return fitScaler(series.values, channels, end);
+  return { ...fitScaler(rootsOf(series.values), channels, end), ofRoots: true };
+}
+
 /** Channels of a step stand side by side. */
-export function scaleValues(values: Float64Array, { offset, scale }: Scaler): Float64Array {
-  return values.map((value, i) => (value - offset[i % offset.length]) / scale[i % scale.length]);
+export function scaleValues(values: Float64Array, scaler: Scaler): Float64Array {
+  const { offset, scale } = scaler;
+  return rootsFor(scaler, values).map(
+    (value, i) => (value - offset[i % offset.length]) / scale[i % scale.length],
+  );
+}
+
+/** The raw value. */
+export function unscale(scaled: number, { offset, scale, ofRoots = false }: Scaler, channel: number): number {
+  const value = offset[channel] + scale[channel] * scaled;
+  return ofRoots ? squareOf(value) : value;
 }
 
 function measure(history: Float64Array, channels: number, channel: number, end: number) {

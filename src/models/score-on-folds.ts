@@ -31,6 +31,7 @@ export async function scoreOnFolds<M extends Model>(scoring: FoldScoring<M>): Pr
     const inputs = fold.origins.map(({ series: s, step }) => ({
       values: series[s].values.subarray((step - inputSteps) * channels, step * channels),
       channels,
+      originStep: (series[s].firstStep ?? 0) + step - 1,
       settings: { horizon, season },
       seasonalErrors: seasonalErrorsBefore(series[s], {
         origin: step,

@@ -17,7 +17,7 @@ import {
   unnamed,
 } from "../models/family.ts";
 import { firstPart, measureSeries } from "../models/folds.ts";
-import { slotTimesOf } from "../models/interval.ts";
+import { firstStepOf, slotTimesOf } from "../models/interval.ts";
 import { refreshedVersion } from "../models/life.ts";
 import { cpuSeconds } from "../runtime/clock.ts";
 import { ForecastnetError } from "../runtime/errors.ts";
@@ -195,6 +195,7 @@ function cut(history: History, holdBack: number, sinceMs: number | null): Cut | 
   const series = {
     values: values.subarray(from * channels, to * channels),
     filled: filled === null ? null : filled.subarray(from, to),
+    firstStep: firstStepOf(history) + from,
   };
   return isUsable(series, channels) ? { series, fromMs: timeOf(from), toMs: timeOf(to - 1) } : null;
 }

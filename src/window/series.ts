@@ -3,7 +3,7 @@
 // findings), so that a series restored from its stored blocks continues bit for bit.
 
 import type { History, Observation, Placement, SeriesSettings, Window } from "../domain.ts";
-import { type Interval, parseInterval } from "../models/interval.ts";
+import { type Interval, parseInterval, stepNumberOf } from "../models/interval.ts";
 import { naiveSeasonOf } from "../models/season.ts";
 import {
   decidingLength,
@@ -154,6 +154,7 @@ export class Series {
     }
     const { grid, interval, offsetMs } = track;
     const origin = grid.newestSlot;
+    const originMs = interval.timeOf(origin, offsetMs);
     const freshSteps = track.run.steps();
     const isLong = freshSteps >= 2 * naiveSeasonOf(this.#settings);
     const settings = isLong ? this.#settings : withShortestSeason(this.#settings);
@@ -171,8 +172,9 @@ export class Series {
       seriesId: this.seriesId,
       settings,
       interval: interval.iso,
-      originMs: interval.timeOf(origin, offsetMs),
+      originMs,
       originSlot: origin,
+      originStep: stepNumberOf(interval, originMs),
       placedBefore,
       stepTimesMs: timesAhead(track, horizon),
       channels: grid.channels,

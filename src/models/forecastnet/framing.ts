@@ -1,6 +1,6 @@
 // Converts raw windows into the net's units and back: one window at its origin, or all windows of a history.
 //
-// Legend: L input steps, τ steps ahead, v raw values. For each channel of a window
+// Legend: L input steps, τ steps ahead, v raw values, or their roots where the scaler says so. For each channel of a window
 //   level a   none: the scaler's offset; mean: of the L values; last: the last value
 //   scale b   none: the scaler's scale; deviation: the standard deviation of the L values, but at least
 //             FLATTEST times the scaler's scale: dividing by less would amplify noise, and the first value
@@ -11,6 +11,7 @@
 
 import { ForecastnetError } from "../../runtime/errors.ts";
 import type { Scaler } from "../family.ts";
+import { rootsFor } from "../roots.ts";
 import type { ForecastNetSpec } from "./spec.ts";
 
 /** Share of the training range. The flattest windows of real sensors measured about 0.04 of it. */
@@ -56,7 +57,7 @@ export function frameWindow(
     throw unfit(where, "window", lengthProblem(spec, window.length));
   }
   const frame = emptyFrame(spec);
-  if (!frameBefore(frame, spec, scaler, window, steps)) {
+  if (!frameBefore(frame, spec, scaler, rootsFor(scaler, window), steps)) {
     throw unfit(where, "window", valueProblem(spec, window, steps));
   }
   return frame;
@@ -69,9 +70,10 @@ export function frameWindow(
 export function frameHistory(
   spec: FrameSpec,
   scaler: Scaler,
-  history: Float64Array,
+  values: Float64Array,
   range: StepRange,
 ): TrainingSet {
+  const history = rootsFor(scaler, values);
   const { inputLength, horizon, channels, targets } = spec;
   const first = Math.max(range.from, inputLength);
   const last = Math.min(range.to, Math.floor(history.length / channels)) - horizon;

@@ -1,7 +1,7 @@
 // A ForecastNet model as bytes, and back. The envelope is that of every family. The numbers are, for each member, its weights
 // in the layout of `plan.ts` and its residuals (float32), then the spread (float32). Decoding checks every number, so a model
 // that decodes can run. The header has the rest, as JSON:
-//   { key, version, scaler: { offset[], scale[] }, members: [{ spec, share, residualsPerStep }], hasSpread }
+//   { key, version, scaler: { offset[], scale[], ofRoots? }, members: [{ spec, share, residualsPerStep }], hasSpread }
 // A stored spec has one field more than a spec: framing.season, which belonged to a seasonal shortcut that was
 // removed. It is written as null, so that equal models keep equal bytes, and any other value is refused.
 
@@ -97,7 +97,11 @@ function headerOf({ key, version, scaler, members, spread }: ForecastNetModel): 
   return {
     key,
     version,
-    scaler: { offset: scaler.offset, scale: scaler.scale },
+    scaler: {
+      offset: scaler.offset,
+      scale: scaler.scale,
+      ...(scaler.ofRoots && { ofRoots: true }),
+    },
     members: members.map(({ spec, share, residuals }) => ({
       spec,
       share,
@@ -136,7 +140,7 @@ function unfit(where: string, field: string, found: unknown, expected: string): 
 }
 
 function parseScaler(value: unknown, channels: number, where: string): Scaler {
-  const { offset, scale } = (value ?? {}) as Unchecked<Scaler>;
+  const { offset, scale, ofRoots } = (value ?? {}) as Unchecked<Scaler>;
   if (!isNumbers(offset, channels))
     throw unfit(where, "scaler.offset", offset, `a finite number for each of ${channels} channels`);
   if (!isNumbers(scale, channels) || scale.includes(0)) {
@@ -147,7 +151,9 @@ function parseScaler(value: unknown, channels: number, where: string): Scaler {
       `a finite number other than zero for each of ${channels} channels`,
     );
   }
-  return { offset, scale };
+  if (ofRoots !== undefined && typeof ofRoots !== "boolean")
+    throw unfit(where, "scaler.ofRoots", ofRoots, "true, false or nothing");
+  return { offset, scale, ...(ofRoots && { ofRoots }) };
 }
 
 function isNumbers(value: unknown, count: number): value is readonly number[] {

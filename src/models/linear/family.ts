@@ -5,14 +5,15 @@
 // value of a channel, and a′ = (a − offset) / scale,
 //   a model of one series   v = offset + scale·(constant + carry·a′ + Σ weight·(x − a)/scale)
 //   a model of a cohort     v = a + unit·Σ weight·(x − a)/unit, with unit the deviation of the window
+// where the scaler is one of roots, x and v are roots. A model with a week adds what weekAhead says before it scales back.
 // Weights thus apply to differences: rounding them to half precision costs the same at any level.
 
 import { ForecastnetError } from "../../runtime/errors.ts";
 import {
-  type Distribution,
   type FamilyResult,
   type FamilyTask,
   type ForecastAnswer,
+  type ForecastInput,
   type Model,
   type ModelFamily,
   type Scaler,
@@ -29,6 +30,8 @@ import {
   unfit,
 } from "../model-envelope.ts";
 import type { MapShape } from "../regression/affine-map.ts";
+import { type WeekTerm, weekAhead } from "../regression/week-profile.ts";
+import { rootsFor, squareDistribution } from "../roots.ts";
 import {
   type ErrorModel,
   errorQuantile,
@@ -51,8 +54,12 @@ export interface LinearModel extends Model {
   readonly carry: Float32Array;
   /** [output] */
   readonly constant: Float32Array;
+  /** Null where no week shows. */
+  readonly week: StoredWeek | null;
   readonly errors: ErrorModel;
 }
+
+type StoredWeek = { readonly [part in keyof WeekTerm]: Float32Array };
 
 export const linear: ModelFamily<LinearModel> = {
   name: "linear",
@@ -64,21 +71,25 @@ export const linear: ModelFamily<LinearModel> = {
   }),
   describe: ({ shape, serves }) => JSON.stringify({ family: "linear", ...shape, serves }),
   forecast: (tasks, { levels }) =>
-    tasks.map(({ model, input }): ForecastAnswer => forecastOne(model, input.values, levels)),
+    tasks.map(({ model, input }): ForecastAnswer => forecastOne(model, input, levels)),
   train: trainLinear,
   encode: encodeLinear,
   decode: decodeLinear,
   release: () => undefined,
 };
 
-function forecastOne(model: LinearModel, values: Float64Array, levels: readonly number[]): ForecastAnswer {
-  const { shape, errors } = model;
+function forecastOne(
+  model: LinearModel,
+  { values, originStep }: ForecastInput,
+  levels: readonly number[],
+): ForecastAnswer {
+  const { shape, errors, scaler } = model;
   const { horizon, channels, length } = shape;
   const size = length * channels;
-  const window = values.subarray(Math.max(0, values.length - size));
+  const window = rootsFor(scaler, values.subarray(Math.max(0, values.length - size)));
   if (window.length < size || !window.every(Number.isFinite)) return unfitWindow(model, window.length);
   const units = Array.from({ length: channels }, (_, c) => unitOf(model, window, c));
-  const centres = centresOf(model, window, units);
+  const centres = centresOf(model, { window, originStep }, units);
   const outputs = horizon * channels;
   const features = featuresOf({ window, centres, units }, shape, errors.season);
   const [low, high] = [momentsOf(errors.low), momentsOf(errors.high)];
@@ -94,7 +105,8 @@ function forecastOne(model: LinearModel, values: Float64Array, levels: readonly 
     for (let l = 0; l < levels.length; l++)
       quantiles[l][at] = centres[o] + spread * errorQuantile(errors, height, levels[l]);
   }
-  const answer: Distribution = { mean, standardDeviation, quantiles };
+  const answer = { mean, standardDeviation, quantiles };
+  if (scaler.ofRoots) squareDistribution(answer);
   return mean.every(Number.isFinite) ? answer : unfitWindow(model, window.length);
 }
 
@@ -104,16 +116,20 @@ function unitOf({ serves, scaler, shape }: LinearModel, window: Float64Array, ch
   return serves === "series" ? scale : windowUnit(window, shape.channels, channel, scale);
 }
 
-/** The medians, in units of the series: [output]. */
-function centresOf(model: LinearModel, window: Float64Array, units: readonly number[]): Float64Array {
-  const { shape, serves, scaler, weights, carry, constant } = model;
+/** The medians, in units of the window: [output]. */
+function centresOf(
+  model: LinearModel,
+  { window, originStep }: { readonly window: Float64Array; readonly originStep: number },
+  units: readonly number[],
+): Float64Array {
+  const { shape, serves, scaler, weights, carry, constant, week } = model;
   const { channels: C, horizon } = shape;
   const p = window.length;
   const last = window.subarray(p - C);
   const inputs = window.map((value, i) => (value - last[i % C]) / units[i % C]);
-  const centres = new Float64Array(horizon * C);
+  const centres = week === null ? new Float64Array(horizon * C) : weekAhead(week, originStep, C);
   for (let o = 0; o < centres.length; o++) {
-    let sum = constant[o];
+    let sum = constant[o] + centres[o];
     for (let c = 0; c < C && serves === "series"; c++)
       sum += carry[o * C + c] * ((last[c] - scaler.offset[c]) / units[c]);
     for (let i = 0, row = o * p; i < p; i++) sum += weights[row + i] * inputs[i];
@@ -154,7 +170,7 @@ async function trainLinear(task: FamilyTask, signal: AbortSignal): Promise<Famil
 }
 
 function modelOf(
-  { scaler, map, errors }: LinearFit,
+  { scaler, map, week, errors }: LinearFit,
   { key, plan, channels, series }: FamilyTask,
 ): LinearModel {
   const { horizon } = plan;
@@ -178,22 +194,51 @@ function modelOf(
     weights: Float32Array.from(map.weights),
     carry,
     constant: Float32Array.from(map.constant),
+    week: week && {
+      profile: Float32Array.from(week.profile),
+      shares: Float32Array.from(week.shares),
+      weights: Float32Array.from(week.weights),
+    },
     errors,
   };
 }
 
 function encodeLinear(model: LinearModel, storage: Storage): Uint8Array {
-  const { key, version, shape, serves, scaler, weights, carry, constant, errors } = model;
-  const header = { family: "linear", key, version, shape, serves, scaler, season: errors.season };
-  const { steps, low, high, limits } = errors;
+  const { key, version, shape, serves, scaler, weights, carry, constant, week, errors } = model;
+  const { steps, low, high, limits, season } = errors;
+  const sizes = week && {
+    steps: week.profile.length / shape.channels,
+    inputs: week.weights.length / constant.length,
+  };
+  const header = {
+    family: "linear",
+    key,
+    version,
+    shape,
+    serves,
+    scaler,
+    season,
+    ...(sizes && { week: sizes }),
+  };
   const values = [weights, carry, constant, steps, low, high, errors.weights, limits];
-  const parts = sectionsOf(shape, storage).map((section, i) => ({ section, values: values[i] }));
+  const ofWeek = week === null ? [] : [week.profile, week.shares, week.weights];
+  const sections = [...sectionsOf(shape, storage), ...weekSections(shape, sizes, storage)];
+  const parts = sections.map((section, i) => ({ section, values: [...values, ...ofWeek][i] }));
   return encodeEnvelope(JSON.stringify(header), storage, parts, `model ${key}@${version}`);
 }
 
 function decodeLinear(bytes: Uint8Array, where: string): LinearModel {
   const { storage, header, numbers } = decodeEnvelope(bytes, where);
-  const { family, key, version, shape, serves, scaler, season } = parseHeaderJson(header, where);
+  const {
+    family,
+    key,
+    version,
+    shape,
+    serves,
+    scaler,
+    season,
+    week: sizes = null,
+  } = parseHeaderJson(header, where);
   if (family !== "linear") throw unfit(where, "family", `is ${JSON.stringify(family)}; expected "linear"`);
   if (typeof key !== "string" || typeof version !== "string" || key === "" || version === "")
     throw unfit(where, "name", "is missing; expected a key and a version");
@@ -205,9 +250,12 @@ function decodeLinear(bytes: Uint8Array, where: string): LinearModel {
     throw unfit(where, "scaler", `is ${JSON.stringify(scaler)}; expected one for ${shape.channels} channels`);
   if (season !== undefined && !isSeason(season, shape))
     throw unfit(where, "season", `is ${JSON.stringify(season)}; expected 1 to ${shape.length} steps`);
+  if (sizes !== null && !isWeekSizes(sizes, shape))
+    throw unfit(where, "week", `is ${JSON.stringify(sizes)}; expected its steps and inputs`);
   // Models of the first release have no season: their spread depends on the step only, and they have one shape.
   const sections = sectionsOf(shape, storage).slice(0, season === undefined ? 5 : undefined);
-  const parts = readSections(numbers, sections, `${where}: model ${key}@${version}`);
+  const ofWeek = weekSections(shape, sizes, storage);
+  const parts = readSections(numbers, [...sections, ...ofWeek], `${where}: model ${key}@${version}`);
   const [
     weights,
     carry,
@@ -217,9 +265,11 @@ function decodeLinear(bytes: Uint8Array, where: string): LinearModel {
     high = low,
     errorWeights = plainWeights,
     limits = plainLimits,
-  ] = parts;
+  ] = parts.slice(0, sections.length);
+  const [profile, shares, inputs] = parts.slice(sections.length);
+  const week = sizes === null ? null : { profile, shares, weights: inputs };
   const errors = { season: season ?? 1, steps, weights: errorWeights, limits, low, high };
-  return { family: "linear", key, version, shape, serves, scaler, weights, carry, constant, errors };
+  return { family: "linear", key, version, shape, serves, scaler, weights, carry, constant, week, errors };
 }
 
 /** The spread of a step is its own, in any situation. */
@@ -241,6 +291,35 @@ function sectionsOf({ length, horizon, channels }: MapShape, storage: Storage): 
   ];
 }
 
+interface WeekSizes {
+  /** Of the profile. */
+  readonly steps: number;
+  /** Numbers in the window of the maps that see no week. */
+  readonly inputs: number;
+}
+
+function weekSections(
+  { horizon, channels }: MapShape,
+  sizes: WeekSizes | null,
+  storage: Storage,
+): readonly Section[] {
+  if (sizes === null) return [];
+  const outputs = horizon * channels;
+  return [
+    { name: "week", count: sizes.steps * channels, storage },
+    { name: "shares of the week", count: outputs, storage: "float32" },
+    { name: "weights of the week", count: outputs * sizes.inputs, storage },
+  ];
+}
+
+function isWeekSizes(value: unknown, { length, channels }: MapShape): value is WeekSizes {
+  const { steps, inputs } = (value ?? {}) as Partial<Record<keyof WeekSizes, unknown>>;
+  return (
+    [...countProblems("steps", steps), ...countProblems("inputs", inputs, { most: length * channels })]
+      .length === 0
+  );
+}
+
 function isShape(value: unknown): value is MapShape {
   const { length, horizon, channels } = (value ?? {}) as Partial<Record<keyof MapShape, unknown>>;
   const problems = Object.entries({ length, horizon, channels }).flatMap(([name, count]) =>
@@ -254,8 +333,8 @@ function isSeason(value: unknown, { length }: MapShape): value is number {
 }
 
 function isScaler(value: unknown, channels: number): value is Scaler {
-  const { offset, scale } = (value ?? {}) as Partial<Record<keyof Scaler, unknown>>;
+  const { offset, scale, ofRoots = false } = (value ?? {}) as Partial<Record<keyof Scaler, unknown>>;
   const isNumbers = (numbers: unknown): numbers is number[] =>
     Array.isArray(numbers) && numbers.length === channels && numbers.every(Number.isFinite);
-  return isNumbers(offset) && isNumbers(scale) && !scale.includes(0);
+  return isNumbers(offset) && isNumbers(scale) && !scale.includes(0) && typeof ofRoots === "boolean";
 }

@@ -6,6 +6,7 @@
 import type { FamilyTask, FoldScores, Scaler } from "../family.ts";
 import { type Fold, isFilled, measureSeries } from "../folds.ts";
 import { type HeldOutForecasts, type Origin, sampleLevels } from "../held-out.ts";
+import { unscale } from "../scaler.ts";
 import { ScoreSheet, scoreLevels } from "../scores.ts";
 import {
   type ErrorItems,
@@ -76,15 +77,11 @@ export class FoldErrors {
     return this.#task.plan.horizon * this.#task.channels;
   }
 
-  /** Sum of absolute errors of the forecasts, a share of which is replaced by others. */
-  absoluteError(forecasts: Float64Array, others = forecasts, share = 0): number {
-    const { scored, actual } = this;
-    let sum = 0;
-    for (let k = 0; k < scored.length; k++) {
-      const i = scored[k];
-      sum += Math.abs(actual[i] - forecasts[i] - share * (others[i] - forecasts[i]));
-    }
-    return sum;
+  /** Sums of absolute errors by output. */
+  errorByOutput(forecasts: Float64Array): Float64Array {
+    const sums = new Float64Array(this.#outputs);
+    for (const i of this.scored) sums[i % sums.length] += Math.abs(this.actual[i] - forecasts[i]);
+    return sums;
   }
 
   /** What the errors of these forecasts, [origin][output], made from windows of `length` steps, say. */
@@ -123,13 +120,12 @@ export class FoldErrors {
         const item = this.scored[k];
         const { series: s } = this.#origins[Math.floor(item / this.#outputs)];
         const c = item % channels;
-        const offset = scalers[s].offset[c] / scalers[s].scale[c];
-        const unit = naiveErrors[s][c] / scalers[s].scale[c];
+        const rawOf = (scaled: number) => unscale(scaled, scalers[s], c) / naiveErrors[s][c];
         const spread = spreadOf(model, items.features, i * featureCount, items.outputs[i]);
-        actual[k] = (offset + this.actual[item]) / unit;
+        actual[k] = rawOf(this.actual[item]);
         for (let l = 0; l < levels.length; l++) {
           const quantile = low[l] + items.heights[i] * (high[l] - low[l]);
-          quantiles[k * levels.length + l] = (offset + forecasts[item] + spread * quantile) / unit;
+          quantiles[k * levels.length + l] = rawOf(forecasts[item] + spread * quantile);
         }
       }
     }

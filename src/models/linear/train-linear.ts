@@ -16,33 +16,41 @@ import {
   stepsOf,
 } from "../folds.ts";
 import type { HeldOutForecasts } from "../held-out.ts";
-import { type AffineMap, applyMap, averageMap } from "../regression/affine-map.ts";
-import { fitScaler, scaleValues, sharedScaler } from "../scaler.ts";
-import { type Candidate, Candidates, leastSteps, lengthsFor, shortestWindow } from "./candidates.ts";
+import { type AffineMap, applyMap, averageMap, type SharedMap } from "../regression/affine-map.ts";
+import { modulo, type WeekTerm, weekAhead } from "../regression/week-profile.ts";
+import { fitScaler, fitSeriesScaler, scaleValues, sharedScaler } from "../scaler.ts";
+import { meanOf } from "../scores.ts";
+import {
+  type Candidate,
+  Candidates,
+  type FittedCandidate,
+  leastSteps,
+  lengthsFor,
+  shortestWindow,
+} from "./candidates.ts";
 import type { ErrorModel } from "./error-model.ts";
 import { FoldErrors } from "./fold-errors.ts";
 
-export interface LinearFit {
+export interface LinearFit extends AverageMap {
   readonly scaler: Scaler;
-  readonly map: AffineMap;
   readonly errors: ErrorModel;
   readonly folds: FoldScores;
   readonly heldOut: HeldOutForecasts | null;
 }
 
+interface AverageMap {
+  readonly map: AffineMap;
+  /** What the week adds to the map; null where no candidate with a share saw the history without its week. */
+  readonly week: WeekTerm | null;
+}
+
 /** Only so many of the best candidates enter the average. */
 const poolSize = 40;
 /**
- * The share of a candidate falls with its error to the power of this × √(spans of τ steps judged): the less there was to judge by,
- * the more alike the shares.
+ * The share of a candidate at a step falls with its error to the power of this × √(spans of τ steps judged): the less there was to
+ * judge by, the more alike the shares. Its error is the geometric mean of that at the step and that at all steps.
  */
 const sharpness = 3;
-/** The average counts as so many maps when single ones are added to it. */
-const mapsInAverage = 16;
-/** Most maps that are added: one for every fourth span judged, but no more than this. */
-const mostAdded = 8;
-/** A map is added if the error falls by more than this share. */
-const leastGain = 1e-4;
 /** Candidates with a smaller share are left out: they would only cost time. */
 const leastShare = 0.01;
 
@@ -94,8 +102,16 @@ interface Judged {
   folds: number;
 }
 
+interface JudgedErrors {
+  /** [output] */
+  readonly byOutput: Float64Array;
+  /** The mean over all outputs. */
+  readonly error: number;
+}
+
 interface Chosen {
-  readonly shareByName: ReadonlyMap<string, number>;
+  /** Shares of the candidates, [output]. Those of an output add up to 1. */
+  readonly sharesByName: ReadonlyMap<string, Float64Array>;
   /** [origin][output] */
   readonly forecasts: Float64Array;
   /** Steps of the longest window. */
@@ -117,7 +133,8 @@ class CandidatePool {
     const { series, channels, plan } = task;
     this.#task = task;
     this.#lengths = lengths;
-    this.#scalers = series.map((one) => fitScaler(one.values, channels, stepsOf(one, channels)));
+    const fit = series.length === 1 ? fitSeriesScaler : fitMemberScaler;
+    this.#scalers = series.map((one) => fit(one, channels, stepsOf(one, channels)));
     this.#scaled = series.map(({ values }, s) => scaleValues(values, this.#scalers[s]));
     this.#candidates = new Candidates(task, lengths, this.#scaled);
     this.folds = rollingFolds(series, { horizon: plan.horizon, channels, longest: Math.max(...lengths) });
@@ -138,26 +155,33 @@ class CandidatePool {
 
   /** Fits all candidates of this window length on the first part of the fold, and forecasts the origins of the fold. */
   judge(fold: Fold, length: number): void {
-    for (const { candidate, map } of this.#candidates.fitAll(length, fold.trainTo)) {
+    for (const fitted of this.#candidates.fitAll(length, fold.trainTo)) {
+      const { candidate } = fitted;
       const name = JSON.stringify(candidate);
       let judged = this.#judgedByName.get(name);
       if (judged === undefined) {
         judged = { candidate, forecasts: new Float64Array(this.#errors.actual.length), folds: 0 };
         this.#judgedByName.set(name, judged);
       }
-      this.#forecast(this.folds, fold, map, judged.forecasts);
+      this.#forecast(fold, fitted, judged.forecasts);
       judged.folds++;
     }
   }
 
-  #forecast(folds: readonly Fold[], fold: Fold, map: AffineMap, into: Float64Array): void {
+  #forecast(fold: Fold, { map, history: { values, week } }: FittedCandidate, into: Float64Array): void {
+    const { channels } = this.#task;
     const m = this.#outputs;
-    let at = 0;
-    for (const before of folds.slice(0, folds.indexOf(fold))) at += m * before.origins.length;
+    let at = firstOriginOf(fold, this.folds) * m;
     for (const { series, step } of fold.origins) {
-      applyMap(map, this.#scaled[series], step * this.#task.channels, { into, at });
+      applyMap(map, values[series], step * channels, { into, at });
+      const first = this.#numberOf(series, step) * channels;
+      for (let o = 0; week !== null && o < m; o++) into[at + o] += week[modulo(first + o, week.length)];
       at += m;
     }
+  }
+
+  #numberOf(series: number, step: number): number {
+    return (this.#task.series[series].firstStep ?? 0) + step;
   }
 
   best(): LinearFit | string {
@@ -167,7 +191,7 @@ class CandidatePool {
     const { model, scores, heldOut } = this.#errors.judge(chosen.forecasts, chosen.length);
     return {
       scaler: series.length > 1 ? sharedScaler(this.#scalers) : this.#scalers[0],
-      map: this.#averageBefore(
+      ...this.#averageBefore(
         chosen,
         series.map((one) => stepsOf(one, channels)),
       ),
@@ -183,58 +207,77 @@ class CandidatePool {
     const pool = [...this.#judgedByName.values()]
       // The first fold may have had too few rows for some.
       .filter(({ folds }) => folds === this.folds.length)
-      .map((judged) => ({ ...judged, error: errors.absoluteError(judged.forecasts) }))
+      .map((judged) => {
+        const byOutput = errors.errorByOutput(judged.forecasts);
+        return { ...judged, byOutput, error: meanOf(byOutput) };
+      })
       .filter(({ error }) => Number.isFinite(error))
       .sort((one, other) => one.error - other.error)
       .slice(0, poolSize);
     if (pool.length === 0) return null;
-    const power = sharpness * Math.sqrt(errors.spans);
-    const shares = pool.map(({ error }) => (error > 0 ? (pool[0].error / error) ** power : 1));
-    const total = shares.reduce((sum, share) => sum + share, 0);
-    for (const i of shares.keys()) shares[i] /= total;
-    this.#addSingle(pool, shares);
+    const shares = this.#sharesOf(pool);
+    const forecasts = new Float64Array(errors.actual.length);
+    for (const [i, judged] of pool.entries())
+      for (let k = 0; k < forecasts.length; k++)
+        forecasts[k] += shares[i][k % this.#outputs] * judged.forecasts[k];
     const kept = pool
-      .map((judged, i) => ({ ...judged, share: shares[i] }))
-      .filter(({ share }) => share > leastShare);
-    const keptShare = kept.reduce((sum, { share }) => sum + share, 0);
+      .map(({ candidate }, i) => ({ candidate, shares: shares[i] }))
+      .filter((one) => one.shares.some((share) => share > 0));
     return {
-      shareByName: new Map(
-        kept.map(({ candidate, share }) => [JSON.stringify(candidate), share / keptShare]),
-      ),
-      forecasts: weightedMean(kept),
+      sharesByName: new Map(kept.map((one) => [JSON.stringify(one.candidate), one.shares])),
+      forecasts,
       length: Math.max(...kept.map(({ candidate }) => candidate.length)),
     };
   }
 
-  /** Adds to the average, again and again, the candidate that improves it most: those that complement the others gain. */
-  #addSingle(pool: readonly Judged[], shares: number[]): void {
-    const errors = this.#errors;
-    let average = weightedMean(pool.map(({ forecasts }, i) => ({ forecasts, share: shares[i] })));
-    let least = errors.absoluteError(average);
-    const most = Math.min(mostAdded, Math.floor(errors.spans / 4));
-    for (let added = 0; added < most; added++) {
-      const share = 1 / (mapsInAverage + added + 1);
-      const found = pool.map(({ forecasts }) => errors.absoluteError(average, forecasts, share));
-      const error = Math.min(...found);
-      if (!(error < least * (1 - leastGain))) return;
-      least = error;
-      const best = found.indexOf(error);
-      const { forecasts } = pool[best];
-      average = average.map((mean, i) => mean + share * (forecasts[i] - mean));
-      for (const i of shares.keys()) shares[i] *= 1 - share;
-      shares[best] += share;
+  /** [candidate][output] */
+  #sharesOf(pool: readonly JudgedErrors[]): readonly Float64Array[] {
+    const m = this.#outputs;
+    const power = sharpness * Math.sqrt(this.#errors.spans);
+    const errors = pool.map(({ byOutput, error }) => byOutput.map((own) => Math.sqrt(own * error)));
+    const shares = pool.map(() => new Float64Array(m));
+    for (let o = 0; o < m; o++) {
+      const least = Math.min(...errors.map((own) => own[o]));
+      const raw = errors.map((own) => (own[o] > 0 ? (least / own[o]) ** power : 1));
+      const total = raw.reduce((sum, share) => sum + share, 0);
+      const kept = raw.map((share) => (share > leastShare * total ? share : 0));
+      const keptTotal = kept.reduce((sum, share) => sum + share, 0);
+      for (const [i, share] of kept.entries()) shares[i][o] = share / keptTotal;
     }
+    return shares;
   }
 
   /** The chosen average, fitted to the steps before `ends`. */
-  #averageBefore({ shareByName }: Chosen, ends: readonly number[]): AffineMap {
-    const maps: { readonly map: AffineMap; readonly share: number }[] = [];
-    const shareOf = (candidate: Candidate) => shareByName.get(JSON.stringify(candidate)) ?? 0;
+  #averageBefore({ sharesByName }: Chosen, ends: readonly number[]): AverageMap {
+    const m = this.#outputs;
+    const maps: SharedMap[] = [];
+    const adjusted: SharedMap[] = [];
+    const hasWeek = this.#candidates.adjustedBefore(ends) !== null;
+    const sharesOf = (candidate: Candidate) => {
+      const own = sharesByName.get(JSON.stringify(candidate));
+      // The week of an earlier fold may not show any more. What saw the history without it then sees it as it is.
+      const adjusted = hasWeek
+        ? undefined
+        : sharesByName.get(JSON.stringify({ ...candidate, isAdjusted: true }));
+      return own && adjusted ? own.map((share, o) => share + adjusted[o]) : (own ?? adjusted);
+    };
+    const isWanted = (candidate: Candidate) => sharesOf(candidate) !== undefined;
+    let profile: Float64Array | null = null;
     for (const length of this.#lengths) {
-      for (const { candidate, map } of this.#candidates.fitAll(length, ends, (one) => shareOf(one) > 0))
-        maps.push({ map, share: shareOf(candidate) });
+      for (const { candidate, map, history } of this.#candidates.fitAll(length, ends, isWanted)) {
+        const shares = sharesOf(candidate) as Float64Array;
+        maps.push({ map, shares });
+        if (history.week === null) continue;
+        adjusted.push({ map, shares });
+        profile = history.week;
+      }
     }
-    return averageMap(maps);
+    const map = averageMap(maps);
+    if (profile === null) return { map, week: null };
+    const shares = Float64Array.from({ length: m }, (_, o) =>
+      adjusted.reduce((sum, one) => sum + one.shares[o], 0),
+    );
+    return { map, week: { profile, shares, weights: averageMap(adjusted).weights } };
   }
 
   #reach({ length }: Chosen): FoldReach {
@@ -247,18 +290,27 @@ class CandidatePool {
     if (folds.some(({ origins }) => origins.length === 0)) return null;
     const errors = this.#errorsAt(folds);
     const forecasts = new Float64Array(errors.actual.length);
-    for (const fold of folds)
-      this.#forecast(folds, fold, this.#averageBefore(chosen, fold.trainTo), forecasts);
+    const { channels } = this.#task;
+    let at = 0;
+    for (const { trainTo, origins } of folds) {
+      const { map, week } = this.#averageBefore(chosen, trainTo);
+      for (const { series, step } of origins) {
+        applyMap(map, this.#scaled[series], step * channels, { into: forecasts, at });
+        const terms = week === null ? [] : weekAhead(week, this.#numberOf(series, step) - 1, channels);
+        for (const [o, term] of terms.entries()) forecasts[at + o] += term;
+        at += this.#outputs;
+      }
+    }
     return errors.judge(forecasts, chosen.length).heldOut;
   }
 }
 
-function weightedMean(
-  parts: readonly { readonly forecasts: Float64Array; readonly share: number }[],
-): Float64Array {
-  const mean = new Float64Array(parts[0].forecasts.length);
-  const total = parts.reduce((sum, { share }) => sum + share, 0);
-  for (const { forecasts, share } of parts)
-    for (let i = 0; i < mean.length; i++) mean[i] += (share / total) * forecasts[i];
-  return mean;
+/** Index among the origins of all folds. */
+function firstOriginOf(fold: Fold, folds: readonly Fold[]): number {
+  return folds.slice(0, folds.indexOf(fold)).reduce((sum, { origins }) => sum + origins.length, 0);
+}
+
+/** Members of a cohort may differ in sign, so they are not scaled by roots. */
+function fitMemberScaler({ values }: TrainingSeries, channels: number, end: number): Scaler {
+  return fitScaler(values, channels, end);
 }

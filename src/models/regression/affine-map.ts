@@ -157,15 +157,23 @@ export function repeatMap({ weights: next, constant: [constant] }: AffineMap, ho
   return { weights, constant: constants };
 }
 
+/** A map, and its share in an average at every output. */
+export interface SharedMap {
+  readonly map: AffineMap;
+  readonly shares: ArrayLike<number>;
+}
+
 /** The weighted mean of maps, as one map of the longest window. */
-export function averageMap(maps: readonly { readonly map: AffineMap; readonly share: number }[]): AffineMap {
+export function averageMap(maps: readonly SharedMap[]): AffineMap {
   const m = maps[0].map.constant.length;
   const p = Math.max(...maps.map(({ map }) => map.weights.length)) / m;
   const weights = new Float64Array(m * p);
   const constant = new Float64Array(m);
-  for (const { map, share } of maps) {
+  for (const { map, shares } of maps) {
     const own = map.weights.length / m;
     for (let o = 0; o < m; o++) {
+      const share = shares[o];
+      if (share === 0) continue;
       constant[o] += share * map.constant[o];
       const at = (o + 1) * p - own;
       for (let i = 0; i < own; i++) weights[at + i] += share * map.weights[o * own + i];

@@ -17,7 +17,7 @@ import { storedFamilies } from "../../../src/models/families.ts";
 import { projectRoot } from "../../rig/project.ts";
 
 /** The textbook's: last season's values, with the quantiles of the errors that this made in all of the past. */
-const seasonalNaive: Forecaster = async (past, season) => {
+const seasonalNaive: Forecaster = async ({ values: past }, season) => {
   const errors = Array.from(past.subarray(season), (value, t) => value - past[t]);
   const errorQuantiles = levels.map((level) => quantile(errors, level));
   return async (values, origins) =>
@@ -69,7 +69,8 @@ describe("the protocol of the accuracy bench", () => {
   test("hands a forecaster nothing of the test part to fit on", () => {
     const values = Float64Array.from({ length: 20_000 }, (_, t) => t);
     const lengths = histories.map((history) => {
-      const past = pastOf({ name: "s", values, season: 24, horizon: 24 }, history);
+      const { values: past, firstStep } = pastOf({ name: "s", values, season: 24, horizon: 24 }, history);
+      assert.equal(past[0], firstStep);
       assert.equal(past[past.length - 1], 20_000 - 1_000 - 1);
       return past.length;
     });

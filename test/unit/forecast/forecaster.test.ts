@@ -16,7 +16,16 @@ const levels = [0.1, 0.9];
 const settings = seriesSettings({ horizon: 2, season: 2, history: 50, gapMax: 1 });
 
 const windowOf = (seriesId: string, steps: number, channels = 1): Window => ({
-  ...{ seriesId, settings, interval: "PT1H", originMs: 1000, originSlot: 0, placedBefore: 0, channels },
+  ...{
+    seriesId,
+    settings,
+    interval: "PT1H",
+    originMs: 1000,
+    originStep: 0,
+    originSlot: 0,
+    placedBefore: 0,
+    channels,
+  },
   stepTimesMs: [2000, 3000],
   values: Float64Array.from({ length: steps * channels }, (_, i) => i),
   ...{ freshSteps: steps, filledShare: 0.25, skippedOrigins: 4, seasonalErrors: null },

@@ -8,7 +8,16 @@ import { untimed } from "../../rig/untimed.ts";
 const settings = seriesSettings({ horizon: 2, season: 2, history: 8, gapMax: 1 });
 
 const windowOf = (seriesId: string, values: readonly number[], changes: Partial<Window> = {}): Window => ({
-  ...{ seriesId, settings, interval: "PT1H", originMs: 1000, originSlot: 0, placedBefore: 0, channels: 1 },
+  ...{
+    seriesId,
+    settings,
+    interval: "PT1H",
+    originMs: 1000,
+    originStep: 0,
+    originSlot: 0,
+    placedBefore: 0,
+    channels: 1,
+  },
   stepTimesMs: [2000, 3000],
   ...{ values: Float64Array.from(values), freshSteps: values.length, filledShare: 0.25, skippedOrigins: 4 },
   seasonalErrors: null,

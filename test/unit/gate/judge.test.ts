@@ -286,6 +286,7 @@ test("seasonal-naive says at every origin what the cold tier said there", async 
       values: history.values.subarray(origin - 2 * season, origin),
       channels: 1,
       settings: { horizon, season },
+      originStep: origin - 1,
       seasonalErrors: seasonalErrorsBefore(history, { origin, season, channels: 1, levels: scoreLevels }),
     },
   }));

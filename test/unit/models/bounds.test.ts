@@ -73,7 +73,7 @@ test("an error stays the answer that it is", () => {
 test("forecasts of any family are within the bounds of their series", async () => {
   const family = { name: "any", forecast: () => [distribution, distribution] } as unknown as ModelFamily;
   const model = { family: "any", key: "a", version: "1" };
-  const input = { values: new Float64Array(4), channels: 1, seasonalErrors: null };
+  const input = { values: new Float64Array(4), channels: 1, originStep: 3, seasonalErrors: null };
   const [bounded, free] = await new Families([family]).forecast(
     [
       { model, input: { ...input, settings: { horizon: 3, season: 3, bounds: { min: 0, max: 10 } } } },

@@ -61,6 +61,7 @@ export function inputFor(family: ModelFamily, model: Model, series: TrainingSeri
     values: series.values.slice((origin - inputSteps) * channels),
     channels,
     settings: { horizon, season: horizon },
+    originStep: span.origin - 1,
     seasonalErrors: seasonalErrorsBefore(series, span),
   };
 }

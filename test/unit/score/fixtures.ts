@@ -44,6 +44,7 @@ export function windowAt(
     interval: "PT1H",
     originMs: originSlot,
     originSlot,
+    originStep: originSlot,
     placedBefore: 0,
     stepTimesMs: [],
     channels: last.length,

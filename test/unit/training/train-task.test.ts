@@ -155,7 +155,13 @@ describe("a model in half precision", () => {
       const exact = { ...trained.model, version: "v1" };
       const rounded = family.decode(family.encode(exact, "float16"), "the test");
       const values = waveOf({ steps: 240, seed: 2 }).slice(-family.shapeOf(exact).inputSteps);
-      const input = { values, channels: 1, settings: { horizon: season, season }, seasonalErrors: null };
+      const input = {
+        values,
+        channels: 1,
+        originStep: 0,
+        settings: { horizon: season, season },
+        seasonalErrors: null,
+      };
       const tasks = [exact, rounded].map((model) => ({ model, input }));
       const [one, other] = await family.forecast(tasks, { levels: [0.5], paths: 100 });
       assert.ok(!(one instanceof Error) && !(other instanceof Error));
@@ -176,7 +182,10 @@ describe("a model in half precision", () => {
         if (result.outcome !== "trained") return result;
         const shape = { length: season, horizon: season, channels: 1 };
         const weights = new Float32Array(season * season).fill(1e5);
-        return { ...result, model: { ...result.model, family: "large", shape, weights } as Model };
+        return {
+          ...result,
+          model: { ...result.model, family: "large", shape, weights, week: null } as Model,
+        };
       },
     };
     const result = await trainTask(

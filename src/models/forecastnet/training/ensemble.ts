@@ -256,7 +256,7 @@ export interface ValidatedModel {
 
 /** The request is that which the candidates were trained for. */
 export function assembleModel(
-  { specs: [{ channels, targets, horizon }], series }: Pick<CandidatesRequest, "specs" | "series">,
+  { specs: [spec], series }: Pick<CandidatesRequest, "specs" | "series">,
   candidates: readonly TrainedCandidate[],
   { key, version, members: most }: Assembly,
 ): ValidatedModel {
@@ -270,13 +270,14 @@ export function assembleModel(
   const quantiles = poolQuantiles(forecasts, ownShares);
   const width = chooseWidth(quantiles, actual);
   const sheet = scorePooled(quantiles, actual, width);
+  const { channels, targets, horizon } = spec;
   const ends = series.map((one) => stepsOf(one, channels));
   return {
     model: {
       family: "forecastnet",
       key,
       version,
-      scaler: fitScalers(series, channels, ends).served,
+      scaler: fitScalers(series, spec, ends).served,
       members: chosen.map(({ spec, weights, share, residuals }) => ({ spec, weights, share, residuals })),
       spread: new Float32Array(targets.length * horizon).fill(width),
     },

@@ -68,10 +68,11 @@ export function fitMap(
   const fits = new ShortcutFits(history, ends);
   const distinct = [...new Set(rules)];
   return averageMap(
-    distinct.map((rule) => ({
-      map: fits.mapOf(rule),
-      share: rules.filter((one) => one === rule).length / rules.length,
-    })),
+    distinct.map((rule) => {
+      const map = fits.mapOf(rule);
+      const share = rules.filter((one) => one === rule).length / rules.length;
+      return { map, shares: new Float64Array(map.constant.length).fill(share) };
+    }),
   );
 }
 

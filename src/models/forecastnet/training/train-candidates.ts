@@ -27,7 +27,7 @@ export async function trainCandidates(engine: Engine, request: CandidatesRequest
     );
   }
   const measured = series.map((one) => measureSeries(one, channels));
-  const data = { series: measured, folds, scalers: fitScalers(series, channels, ends) };
+  const data = { series: measured, folds, scalers: fitScalers(series, specs[0], ends) };
   const isOnward = specs.every(({ shortcut }) => shortcut === "linear");
   const results = await (isOnward ? trainOnward : trainTwins)(engine, request, data);
   if (results === "cancelled") return { outcome: "cancelled" };

@@ -97,7 +97,7 @@ async function prepareAll(
   const parts = [...folds.map(({ trainTo }) => trainTo), series.map((one) => stepsOf(one, spec.channels))];
   for (const [i, ends] of parts.entries()) {
     if (signal?.aborted) return "cancelled";
-    const scalers = fitScalers(series, spec.channels, ends);
+    const scalers = fitScalers(series, spec, ends);
     const rows = frameRows(series, { spec, scalers, ends, seed });
     if (rows.count === 0) {
       const needed = `${spec.inputLength} + ${spec.horizon} unbroken steps`;

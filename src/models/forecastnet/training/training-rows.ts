@@ -3,8 +3,9 @@
 
 import { createRandom } from "../../../runtime/random.ts";
 import type { Scaler, TrainingSeries } from "../../family.ts";
-import { fitScaler, sharedScaler } from "../../scaler.ts";
+import { fitScaler, fitSeriesScaler, sharedScaler } from "../../scaler.ts";
 import { type FrameSpec, frameHistory, type TrainingSet } from "../framing.ts";
+import type { ForecastNetSpec } from "../spec.ts";
 
 /** Most rows of a cohort. A training takes about forty thousand rows with repetition, so more would hardly be used. */
 const mostRows = 12_000;
@@ -83,12 +84,16 @@ export interface Scalers {
   readonly served: Scaler;
 }
 
-/** Fitted to the steps before `ends`, one end per series. Each channel must have a value there. */
+/** Fitted to the steps before `ends`, one end per series. Each channel must have a value there. Nets of the paper see no roots. */
 export function fitScalers(
   series: readonly TrainingSeries[],
-  channels: number,
+  { channels, shortcut }: Pick<ForecastNetSpec, "channels" | "shortcut">,
   ends: readonly number[],
 ): Scalers {
+  if (series.length === 1 && shortcut === "linear") {
+    const served = fitSeriesScaler(series[0], channels, ends[0]);
+    return { own: [served], served };
+  }
   const own = series.map(({ values }, i) => fitScaler(values, channels, ends[i]));
   return { own, served: own.length === 1 ? own[0] : sharedScaler(own) };
 }

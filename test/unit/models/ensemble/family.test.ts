@@ -13,6 +13,7 @@ const input = {
   values: new Float64Array(4),
   channels: 1,
   settings: { horizon: 1, season: 1 },
+  originStep: 0,
   seasonalErrors: null,
 };
 

@@ -117,13 +117,13 @@ describe("the map of one step", () => {
 });
 
 describe("the average of maps", () => {
-  test("forecasts the weighted mean of what they forecast, from the longest window", () => {
+  test("forecasts the weighted mean of what they forecast, with shares for every step, from the longest window", () => {
     const short = naiveMap({ length: 1, horizon: 2, channels: 1 });
     const long = naiveMap({ length: 3, horizon: 2, channels: 1 });
     const average = averageMap([
-      { map: short, share: 0.25 },
-      { map: { ...long, constant: Float64Array.of(4, 8) }, share: 0.75 },
+      { map: short, shares: [0.25, 1] },
+      { map: { ...long, constant: Float64Array.of(4, 8) }, shares: [0.75, 0] },
     ]);
-    near(apply(average, [1, 2, 3]), [0.25 * 3 + 0.75 * 5, 0.25 * 3 + 0.75 * 10]);
+    near(apply(average, [1, 2, 3]), [0.25 * 3 + 0.75 * 5, 3]);
   });
 });
