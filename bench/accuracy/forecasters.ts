@@ -3,7 +3,7 @@
 
 import { simplestOf } from "../../src/models/ensemble/family.ts";
 import type { Families } from "../../src/models/families.ts";
-import type { Effort, FamilyPlan, Model } from "../../src/models/family.ts";
+import type { Effort, FamilyPlan, FoldScores, Model } from "../../src/models/family.ts";
 import { seasonalErrorsBefore } from "../../src/models/score-on-folds.ts";
 import { type FittedForecaster, levels, type Past } from "./protocol.ts";
 import type { SampleSeries } from "./sample-series.ts";
@@ -31,6 +31,7 @@ export const recipes: readonly Recipe[] = [
 export interface Trained {
   readonly model: Model;
   readonly bytes: number;
+  readonly folds: FoldScores;
 }
 
 /** Null where the past is too short: a worker then serves seasonal-naive. */
@@ -50,7 +51,11 @@ export async function trainOn(
   }
   const model = simplestOf(result.model);
   const bytes = families.of(model).encode({ ...model, version: "bench" }, "float16");
-  return { model: families.of(model).decode(bytes, name), bytes: bytes.length };
+  return {
+    model: families.of(model).decode(bytes, name),
+    bytes: bytes.length,
+    folds: result.folds,
+  };
 }
 
 /** Asks a model at every origin with what a window would hold there. Its point is the median. */

@@ -1,5 +1,6 @@
 // What the gate makes of a recipe: a model that loses to seasonal-naive on the test part should have been refused. The model
-// is trained without the last three horizons of the past, and judged on them against seasonal-naive, as a worker does.
+// is trained without the last three horizons of the past, and judged on them and on the folds of its training against
+// seasonal-naive, as a worker does.
 
 import { passGate } from "../../src/gate/gate.ts";
 import type { Families } from "../../src/models/families.ts";
@@ -39,7 +40,7 @@ export async function checkGate(
     model: found.model,
     storage: "float16",
     basis: "whole",
-    folds: { mase: 1, crps: 1, points: 1 },
+    folds: found.folds,
     naiveErrors: [1],
     trainedFromMs: 0,
     trainedToMs: (past.firstStep + trainedSteps - 1) * hourMs,
@@ -57,6 +58,7 @@ export async function checkGate(
     champion: null,
     baseline,
     histories: [history],
+    countsFolds: true,
     rules: { margin, tailSteps, season, horizon },
   });
   const [own, naive] = [await scoreOf(found.model), await scoreOf(baseline)];
@@ -86,8 +88,8 @@ export function gateSection(checks: readonly GateCheck[], recipes: readonly Reci
   return {
     title: "What the gate catches",
     method:
-      "The same models, with the default history, trained without the last 3τ steps before the test part and judged there against seasonal-naive, as a worker does before a model " +
-      "may serve. In brackets: MASE and CRPS on the test part, taken together, over those of seasonal-naive.",
+      "The same models, with the default history, trained without the last 3τ steps before the test part and judged on those and the folds of the training against seasonal-naive, as a worker " +
+      "does before a model may serve. In brackets: MASE and CRPS on the test part, taken together, over those of seasonal-naive.",
     columns: [
       "model",
       "series",

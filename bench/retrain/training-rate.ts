@@ -108,6 +108,7 @@ async function trainOne(
     champion: null,
     baseline,
     histories: [history],
+    countsFolds: true,
     rules,
   });
   const { user, system } = process.cpuUsage(beginCpu);

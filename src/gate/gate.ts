@@ -1,11 +1,15 @@
 // The gate decides which challenger, if any, replaces the champion. All are scored on a tail of the history that none of them
-// was trained on. A challenger must beat the champion and the baseline, each by the margin. After a promotion the gate
+// was trained on. A challenger must beat the champion there by the margin. It must beat the baseline by the margin on the tail and
+// the folds of its training together, and not be worse than the baseline by more than the margin on the tail. After a promotion the gate
 // compares once more: a model that does worse on probation than its predecessor would have done is rolled back. Verdicts
 // carry the numbers that decided.
+//
+// The champion is compared on the tail only: it may have been trained on the folds.
 
 import type { Bounds, History } from "../domain.ts";
 import type { Families } from "../models/families.ts";
 import type { Model, TrainedModel } from "../models/family.ts";
+import { type Errors, type FoldEvidence, foldEvidenceOf, poolErrors } from "./fold-evidence.ts";
 import { type Judgement, judgeModels, type Scores } from "./judge.ts";
 
 export interface GateRules {
@@ -33,6 +37,8 @@ export interface GateCase {
   readonly baseline: Model;
   /** Of the series, or of all members of a cohort. */
   readonly histories: readonly History[];
+  /** Whether the challengers were trained on these histories. The folds of an imported model may be of another series. */
+  readonly countsFolds: boolean;
   readonly rules: GateRules;
 }
 
@@ -55,9 +61,16 @@ export type Verdict = Explained &
       }
   );
 
+interface Contender {
+  readonly trained: TrainedModel;
+  readonly judgement: Judgement;
+  /** Null when only the tail counts. */
+  readonly folds: FoldEvidence | null;
+}
+
 /** All judgements. */
 interface Field {
-  readonly challengers: readonly { readonly trained: TrainedModel; readonly judgement: Judgement }[];
+  readonly challengers: readonly Contender[];
   readonly champion: Judgement | null;
   readonly baseline: Judgement;
   /** The family of the baseline, for reasons. */
@@ -65,31 +78,29 @@ interface Field {
 }
 
 export async function passGate(families: Families, request: GateCase): Promise<Verdict> {
-  const { challengers, champion, rules } = request;
+  const { challengers, rules } = request;
   if (challengers.length === 0) return refusal("there is no challenger", {}, null);
   const field = await judgeField(families, request);
+  const { champion, baseline } = field;
   const judged = [...field.challengers].sort((one, other) => byScores(one.judgement, other.judgement));
-  const rivals = champion === null ? [field.baseline] : [field.champion as Judgement, field.baseline];
-  const winner = judged.find(({ judgement }) =>
-    rivals.every((rival) => beats(judgement, rival, rules.margin)),
+  const winner = judged.find(
+    (one) =>
+      (champion === null || beats(one.judgement, champion, rules.margin)) &&
+      beatsBaseline(one, baseline, rules.margin),
   );
-  const { trained, judgement } = winner ?? judged[0];
-  const numbers = numbersOf(field, judgement, rules.margin);
+  const best = winner ?? judged[0];
+  const { trained, judgement } = best;
+  const numbers = numbersOf(field, best, rules.margin);
   const needed = neededSteps(rules);
-  const steps = stepsJudged([judgement, ...rivals]);
-  if (judgement.fitness === "unfit") {
-    return refusal(
-      `challenger is unfit: ${judgement.reason}`,
-      numbers,
-      trained,
-      retires(field, rules, steps),
-    );
-  }
+  const steps = stepsJudged([judgement, baseline, ...(champion === null ? [] : [champion])]);
+  const retire = retires(field, rules, steps);
+  if (judgement.fitness === "unfit")
+    return refusal(`challenger is unfit: ${judgement.reason}`, numbers, trained, retire);
   if (steps < needed) return refusal(tooFew(steps, needed), numbers, trained);
-  if (winner !== undefined) {
-    return { outcome: "promoted", challenger: trained, reason: praise(judgement, field), numbers };
-  }
-  return refusal(blame(judgement, field, rules.margin), numbers, trained, retires(field, rules, steps));
+  if (winner !== undefined)
+    return { outcome: "promoted", challenger: trained, reason: praise(winner, judgement, field), numbers };
+  const reason = retire ? `${field.baselineName} is best` : blame(best, judgement, field, rules.margin);
+  return refusal(reason, numbers, trained, retire);
 }
 
 /** Fewest observed steps for a verdict. */
@@ -107,7 +118,7 @@ function stepsJudged(judgements: readonly Judgement[]): number {
 }
 
 async function judgeField(families: Families, request: GateCase): Promise<Field> {
-  const { challengers, champion, baseline, histories, rules } = request;
+  const { challengers, champion, baseline, histories, countsFolds, rules } = request;
   const trainedTo = challengers.map(({ trainedToMs }) => trainedToMs);
   const afterMs = Math.max(...trainedTo, ...(champion === null ? [] : [champion.trainedToMs]));
   const models = challengers.map(({ model }) => model);
@@ -121,8 +132,14 @@ async function judgeField(families: Families, request: GateCase): Promise<Field>
       bounds,
       baseline,
     });
+    const contenders: Contender[] = [];
+    for (const [i, trained] of challengers.entries()) {
+      const counts = countsFolds && judgements[i].fitness === "fit";
+      const folds = counts ? await foldEvidenceOf(families, trained, request) : null;
+      contenders.push({ trained, judgement: judgements[i], folds });
+    }
     return {
-      challengers: challengers.map((trained, i) => ({ trained, judgement: judgements[i] })),
+      challengers: contenders,
       champion: champion === null ? null : judgements[challengers.length],
       baseline: judgements[judgements.length - 1],
       baselineName: baseline.family,
@@ -161,37 +178,56 @@ function refusal(
   return { outcome: "refused", challenger, retire, reason, numbers };
 }
 
-function praise(winner: Scores, { champion, baseline, baselineName }: Field): string {
+function praise(winner: Contender, tail: Scores, { champion, baseline, baselineName }: Field): string {
   const parts = [
-    ...(champion?.fitness === "fit" ? [`the champion by ${lead(winner, champion)}`] : []),
+    ...(champion?.fitness === "fit" ? [`the champion by ${lead(tail, champion)}`] : []),
     ...(champion?.fitness === "unfit" ? [`the champion, which is unfit: ${champion.reason}`] : []),
-    ...(baseline.fitness === "fit" ? [`${baselineName} by ${lead(winner, baseline)}`] : []),
+    ...(baseline.fitness === "fit"
+      ? [`${baselineName} by ${lead(...overall(tail, baseline, winner.folds))}`]
+      : []),
   ];
   return parts.length === 0 ? "nobody else could forecast" : `better than ${parts.join(" and ")}`;
 }
 
-function lead(winner: Scores, other: Scores): string {
+function lead(winner: Errors, other: Errors): string {
   return percent(1 - combinedRatio(winner, other));
 }
 
-/** Why the best challenger is refused. */
-function blame(best: Scores, { champion, baseline, baselineName }: Field, margin: number): string {
+/** Why the best challenger is refused. `tail`: its scores there. */
+function blame(
+  { folds }: Contender,
+  tail: Scores,
+  { champion, baseline, baselineName }: Field,
+  margin: number,
+): string {
   const isAhead = (rival: Judgement | null): rival is Scores =>
-    rival?.fitness === "fit" && combinedRatio(rival, best) < 1;
-  if (isAhead(champion) && !(isAhead(baseline) && combinedRatio(baseline, champion) < 1)) {
+    rival?.fitness === "fit" && combinedRatio(rival, tail) < 1;
+  if (isAhead(champion) && !(isAhead(baseline) && combinedRatio(baseline, champion) < 1))
     return "the champion is better";
+  if (baseline.fitness === "fit") {
+    const [own, other] = overall(tail, baseline, folds);
+    if (combinedRatio(other, own) < 1) return `${baselineName} is best`;
+    if (combinedRatio(tail, baseline) > 1 + margin)
+      return `worse than ${baselineName} on the last ${tail.steps} steps by more than the margin of ${percent(margin)}`;
   }
-  if (isAhead(baseline)) return `${baselineName} is best`;
-  const rival = champion?.fitness === "fit" && !isBetter(best, champion, margin) ? champion : baseline;
-  const name = rival === champion ? "the champion" : baselineName;
-  const combined = rival.fitness === "fit" ? combinedRatio(best, rival) : 1;
-  // A challenger with a good combined ratio fails only by one of the two.
-  return combined < 1 && combined <= 1 - margin
-    ? `worse than ${name} in one of MASE and CRPS by more than the margin of ${percent(margin)}`
-    : `not better than ${name} by the margin of ${percent(margin)}`;
+  const isBehindChampion = champion?.fitness === "fit" && !isBetter(tail, champion, margin);
+  if (isBehindChampion) return shortfall(combinedRatio(tail, champion), "the champion", margin);
+  const combined = baseline.fitness === "fit" ? combinedRatio(...overall(tail, baseline, folds)) : 1;
+  return shortfall(combined, baselineName, margin);
 }
 
-function numbersOf(field: Field, challenger: Judgement, margin: number): Record<string, number> {
+/** A challenger with a good combined ratio fails only by one of the two. */
+function shortfall(combined: number, rival: string, margin: number): string {
+  return combined < 1 && combined <= 1 - margin
+    ? `worse than ${rival} in one of MASE and CRPS by more than the margin of ${percent(margin)}`
+    : `not better than ${rival} by the margin of ${percent(margin)}`;
+}
+
+function numbersOf(
+  field: Field,
+  { judgement: challenger, folds }: Contender,
+  margin: number,
+): Record<string, number> {
   const numbers: Record<string, number> = { margin };
   const parties = { challenger, champion: field.champion, naive: field.baseline };
   for (const [name, judgement] of Object.entries(parties)) {
@@ -201,7 +237,15 @@ function numbersOf(field: Field, challenger: Judgement, margin: number): Record<
   }
   const scored = [challenger, field.baseline].find((one) => one.fitness === "fit");
   if (scored?.fitness === "fit") Object.assign(numbers, { points: scored.points, steps: scored.steps });
-  return numbers;
+  if (folds === null) return numbers;
+  return {
+    ...numbers,
+    challengerFoldMase: folds.challenger.mase,
+    challengerFoldCrps: folds.challenger.crps,
+    naiveFoldMase: folds.baseline.mase,
+    naiveFoldCrps: folds.baseline.crps,
+    foldSteps: folds.steps,
+  };
 }
 
 /**
@@ -276,7 +320,7 @@ function scoresOf(name: string, judgement: Judgement): Record<string, number> {
 }
 
 /** Geometric mean of the ratios of MASE and CRPS; below 1 when `one` is better. */
-function combinedRatio(one: Scores, other: Scores): number {
+function combinedRatio(one: Errors, other: Errors): number {
   const [mase, crps] = ratios(one, other);
   // Prevents infinity times zero: infinitely worse in one measure outweighs the other.
   return mase === Number.POSITIVE_INFINITY || crps === Number.POSITIVE_INFINITY
@@ -285,7 +329,7 @@ function combinedRatio(one: Scores, other: Scores): number {
 }
 
 /** Better by both measures combined, and in neither worse by more than the margin. */
-function isBetter(one: Scores, other: Scores, margin: number): boolean {
+function isBetter(one: Errors, other: Errors, margin: number): boolean {
   const combined = combinedRatio(one, other);
   return combined < 1 && combined <= 1 - margin && ratios(one, other).every((ratio) => ratio <= 1 + margin);
 }
@@ -295,7 +339,30 @@ function beats(one: Judgement, other: Judgement, margin: number): boolean {
   return one.fitness === "fit" && (other.fitness === "unfit" || isBetter(one, other, margin));
 }
 
-function ratios(one: Scores, other: Scores): readonly [number, number] {
+/** Better on tail and folds together, and not worse on the tail, which is the newest part. */
+function beatsBaseline({ judgement, folds }: Contender, baseline: Judgement, margin: number): boolean {
+  if (judgement.fitness === "unfit" || baseline.fitness === "unfit")
+    return beats(judgement, baseline, margin);
+  return (
+    isBetter(...overall(judgement, baseline, folds), margin) &&
+    combinedRatio(judgement, baseline) <= 1 + margin
+  );
+}
+
+/** Errors of a challenger and of the baseline in all that counts. */
+function overall(
+  challenger: Scores,
+  baseline: Scores,
+  folds: FoldEvidence | null,
+): readonly [Errors, Errors] {
+  if (folds === null) return [challenger, baseline];
+  return [
+    poolErrors(challenger, folds.challenger, folds.steps),
+    poolErrors(baseline, folds.baseline, folds.steps),
+  ];
+}
+
+function ratios(one: Errors, other: Errors): readonly [number, number] {
   return [ratio(one.mase, other.mase), ratio(one.crps, other.crps)];
 }
 

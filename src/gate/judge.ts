@@ -247,7 +247,7 @@ function readSlots(history: History): { observed: Uint8Array; unbroken: Int32Arr
  * Slot times are approximate on a shifted calendar grid (`slotTimesOf`), and two days early in some records of earlier
  * releases. `afterMs` is the time of a slot, so the next slot is a whole step later, and half a step decides safely.
  */
-function firstStepAfter(history: History, afterMs: number): number {
+export function firstStepAfter(history: History, afterMs: number): number {
   const timeOf = slotTimesOf(history);
   const isLater = (step: number) => timeOf(step) - afterMs > (timeOf(step) - timeOf(step - 1)) / 2;
   let first = stepsOf(history);

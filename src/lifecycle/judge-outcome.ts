@@ -72,6 +72,7 @@ export async function judgeOutcome(
       champion === undefined ? null : { model: champion.model, trainedToMs: champion.facts.trainedTo },
     baseline: families.baselineFor(modelKey, { ...rules, channels }),
     histories,
+    countsFolds: imported === null,
     rules,
   });
   const { reason, numbers } = verdict;

@@ -55,6 +55,8 @@ export class Retrainer {
   readonly #backlog: TrainingBacklog;
   readonly #budget: TrainingBudget;
   readonly #netGains = new NetGains();
+  /** Keys of models whose training includes nets, until it is judged. */
+  readonly #withNets = new Set<string>();
   /** Keys of models that are being trained or judged. */
   readonly #busy = new Set<string>();
   readonly #running = new Set<Promise<void>>();
@@ -256,6 +258,8 @@ export class Retrainer {
           ? refusedRetrain(lifecycle, modelKey, "there is too little history to train on")
           : null;
       }
+      if (need.family === "linear") this.#withNets.delete(modelKey);
+      else this.#withNets.add(modelKey);
       lifecycle.decide({
         kind: "requested",
         modelKey,
@@ -296,12 +300,15 @@ export class Retrainer {
     this.#parts.metrics.spent(cpuSeconds);
     const champion = models.of(modelKey)?.facts;
     const decision = await judgeOutcome(result, context);
-    const isNet =
-      result.outcome === "trained" && result.challengers.some(({ model }) => model.family !== "linear");
+    const hadNets = this.#withNets.delete(modelKey);
+    if (champion?.family !== "linear" || result.outcome !== "trained") return decision;
+    const isNet = result.challengers.some(({ model }) => model.family !== "linear");
     const { challengerMase, challengerCrps, championMase, championCrps } = decision.numbers;
-    const ratio = (challengerMase * challengerCrps) / (championMase * championCrps);
-    if (champion?.family === "linear" && isNet && Number.isFinite(ratio))
-      this.#netGains.note(kindOf(rulesOf(settingsOf(modelKey)), champion.validation), 1 - Math.sqrt(ratio));
+    const netGain = 1 - Math.sqrt((challengerMase * challengerCrps) / (championMase * championCrps));
+    // Nets that lost to a linear model on the folds are no challengers, and gain nothing.
+    const gain = isNet ? netGain : hadNets ? 0 : null;
+    if (gain !== null && Number.isFinite(gain))
+      this.#netGains.note(kindOf(rulesOf(settingsOf(modelKey)), champion.validation), gain);
     return decision;
   }
 

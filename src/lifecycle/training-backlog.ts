@@ -26,7 +26,9 @@ interface Planned {
 
 export class TrainingBacklog {
   readonly #rules: BacklogRules;
-  readonly #plannedByKey = new Map<string, Planned>();
+  /** The most urgent first, once it is ordered. */
+  #plannedByKey = new Map<string, Planned>();
+  #isOrdered = true;
 
   constructor(rules: BacklogRules) {
     this.#rules = rules;
@@ -46,22 +48,29 @@ export class TrainingBacklog {
     // Somebody waits for a training that was ordered by hand.
     const delayMs = need.reason === "manual" ? 0 : jitterMs * random();
     this.#plannedByKey.set(need.modelKey, { need, startMs: clock.nowMs() + delayMs });
+    this.#isOrdered = false;
   }
 
   /** Removes and returns the due needs, the most urgent first, at most as many as there are places. */
   takeDue(places: number, isFree: (need: TrainingNeed) => boolean): readonly TrainingNeed[] {
     const nowMs = this.#rules.clock.nowMs();
-    for (const { need } of [...this.#plannedByKey.values()]) {
-      if (isVoid(need)) this.#plannedByKey.delete(need.modelKey);
+    const due: TrainingNeed[] = [];
+    if (!this.#isOrdered) this.#order();
+    for (const { need, startMs } of this.#plannedByKey.values()) {
+      if (!isVoid(need)) {
+        if (due.length >= places || startMs > nowMs || !isFree(need)) continue;
+        due.push(need);
+      }
+      this.#plannedByKey.delete(need.modelKey);
     }
-    if (places <= 0) return [];
-    const due = [...this.#plannedByKey.values()]
-      .filter(({ need, startMs }) => startMs <= nowMs && isFree(need))
-      .map(({ need }) => need)
-      .sort(byRank)
-      .slice(0, places);
-    for (const { modelKey } of due) this.#plannedByKey.delete(modelKey);
     return due;
+  }
+
+  /** Places become free far more often than trainings are added. */
+  #order(): void {
+    const planned = [...this.#plannedByKey].sort(([, one], [, other]) => byRank(one.need, other.need));
+    this.#plannedByKey = new Map(planned);
+    this.#isOrdered = true;
   }
 }
 

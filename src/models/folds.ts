@@ -118,6 +118,18 @@ function thinOrigins(origins: readonly Origin[]): readonly Origin[] {
   });
 }
 
+/** How many times τ steps the origins cover, all series together. */
+export function spansOf(origins: readonly Origin[], horizon: number): number {
+  const lastBySeries = new Map<number, number>();
+  let steps = 0;
+  for (const { series, step } of origins) {
+    const last = lastBySeries.get(series);
+    steps += last === undefined ? horizon : Math.min(horizon, step - last);
+    lastBySeries.set(series, step);
+  }
+  return steps / horizon;
+}
+
 /** A series with its naive error per channel, the unit of its forecast errors. */
 export interface MeasuredSeries extends TrainingSeries {
   readonly units: readonly number[];

@@ -6,6 +6,7 @@
 
 import type { FoldScores } from "../family.ts";
 import { crpsOf, type HeldOutForecasts, type Origin, sampleCount } from "../held-out.ts";
+import { ScoreSheet, scoreLevels } from "../scores.ts";
 
 const votes = 10;
 /** Factors tried on the distance from the median. Two good forecasts err less together than each alone. */
@@ -107,9 +108,17 @@ function medianAt(samples: Float64Array, at: number): number {
   return (samples[at + sampleCount / 2 - 1] + samples[at + sampleCount / 2]) / 2;
 }
 
+/** At the levels that all families are scored at, so that their scores can be compared. */
 function scoresOf(samples: Float64Array, actual: Float64Array): FoldScores {
-  let absolute = 0;
-  for (let p = 0; p < actual.length; p++)
-    absolute += Math.abs(actual[p] - medianAt(samples, p * sampleCount));
-  return { mase: absolute / actual.length, crps: crpsOf({ samples, actual }), points: actual.length };
+  const sheet = new ScoreSheet(scoreLevels);
+  const quantiles = new Float64Array(scoreLevels.length);
+  for (let p = 0; p < actual.length; p++) {
+    for (let l = 0; l < quantiles.length; l++) {
+      const place = scoreLevels[l] * sampleCount - 0.5;
+      const below = p * sampleCount + Math.floor(place);
+      quantiles[l] = samples[below] + (place % 1) * (samples[below + 1] - samples[below]);
+    }
+    sheet.add(actual[p], quantiles);
+  }
+  return { mase: sheet.mase(1), crps: sheet.crps(1), points: sheet.steps };
 }

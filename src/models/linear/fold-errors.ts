@@ -4,7 +4,7 @@
 // Legend: m outputs (steps × channels) of a map. All numbers are in units of the scaler of their series until they are scored.
 
 import type { FamilyTask, FoldScores, Scaler } from "../family.ts";
-import { type Fold, isFilled, measureSeries } from "../folds.ts";
+import { type Fold, isFilled, measureSeries, spansOf } from "../folds.ts";
 import { type HeldOutForecasts, type Origin, sampleLevels } from "../held-out.ts";
 import { unscale } from "../scaler.ts";
 import { ScoreSheet, scoreLevels } from "../scores.ts";
@@ -184,16 +184,4 @@ export class FoldErrors {
     const { plan, channels } = this.#task;
     return { season: plan.season, channels, outputs: this.#outputs, spans: this.spans };
   }
-}
-
-/** How many times τ steps the origins cover, all series together. */
-function spansOf(origins: readonly Origin[], horizon: number): number {
-  const lastBySeries = new Map<number, number>();
-  let steps = 0;
-  for (const { series, step } of origins) {
-    const last = lastBySeries.get(series);
-    steps += last === undefined ? horizon : Math.min(horizon, step - last);
-    lastBySeries.set(series, step);
-  }
-  return steps / horizon;
 }

@@ -37,7 +37,10 @@ const champion = (options: StillOptions = {}) => ({
 
 async function gate(changes: Partial<GateCase>): Promise<Verdict> {
   const histories = [historyOf(noise(steps))];
-  const request = { challengers: [challenger()], champion: null, baseline, histories, rules };
+  const request = {
+    ...{ challengers: [challenger()], champion: null, baseline, histories, rules },
+    countsFolds: false,
+  };
   return passGate(families, { ...request, ...changes });
 }
 
@@ -254,7 +257,7 @@ test("the engine lets go of the challengers, and keeps the champion", async () =
   const watched: Engine = { ...engine, release: (model) => void released.push(model) };
   const challengers = [challenger(), challenger({ level: "last" })];
   const histories = [historyOf(noise(steps))];
-  const request = { challengers, champion: champion(), baseline, histories, rules };
+  const request = { challengers, champion: champion(), baseline, histories, countsFolds: true, rules };
   await passGate(createFamilies(watched), request);
   assert.deepEqual(
     released,

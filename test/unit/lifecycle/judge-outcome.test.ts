@@ -159,6 +159,17 @@ describe("a model that was brought", () => {
     assert.deepEqual([refused.kind, refused.reason], ["refused", "the champion is better"]);
   });
 
+  test("is judged on the tail alone: its folds may be of another series", async (t) => {
+    const folds = { mase: 9, crps: 9, points: 600 };
+    const challengers = [{ ...trained(good("v5"), 150), folds }];
+    const own = await judgeOutcome({ outcome: "trained", challengers }, open(t).context);
+    assert.deepEqual([own.kind, own.reason], ["refused", "seasonal-naive is best"]);
+    const [, imported] = bring(good("v5"), false);
+    const brought = await judgeOutcome({ outcome: "trained", challengers }, open(t).context, imported);
+    assert.equal(brought.kind, "promoted", brought.reason);
+    assert.equal(brought.numbers.foldSteps, undefined);
+  });
+
   test("is measured by the naive errors of the series that it serves", async (t) => {
     const { fixture, context } = open(t, { values: noise(200).map((value) => 1000 * value) });
     const [result, { record, skipsGate }] = bring(good("v5"), true);

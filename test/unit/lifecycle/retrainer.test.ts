@@ -1,9 +1,14 @@
 // What is trained, when, and how much of it at once.
 
 import assert from "node:assert/strict";
-import { describe, test } from "node:test";
+import { describe, type TestContext, test } from "node:test";
+import type { History } from "../../../src/domain.ts";
+import { toModelRecord } from "../../../src/log/codec/model-record.ts";
+import { storedFamilies } from "../../../src/models/families.ts";
+import { trainTask } from "../../../src/training/train-task.ts";
 import { hang, type Script } from "../../pipeline/support/scripted-trainer.ts";
 import { turns } from "../../pipeline/support/turns.ts";
+import { trainingTask } from "../../rig/training-task.ts";
 import { dawnMs, eventsIn, hourMs, orderOf } from "./lifecycle-fixture.ts";
 import { gatherInVain, LoopFixture, minuteMs, Trainings } from "./loop-fixture.ts";
 
@@ -66,6 +71,55 @@ describe("a turn of the schedule", () => {
     lifecycle.place("stale", 50 + 9, 60);
     await loop.turn();
     assert.deepEqual(loop.trained, ["stale"]);
+  });
+});
+
+describe("an upgrade of a linear model", () => {
+  /** Whatever is asked for, a linear model is the best on the folds. */
+  const linearWins: Script = (task, signal) =>
+    trainTask(storedFamilies, { ...task, plan: { ...task.plan, family: "linear" } }, signal);
+  const rules = { firstFamily: "linear", bestFamily: "ensemble", refreshSteps: 100 };
+
+  async function open(t: TestContext, leastGain: number): Promise<LoopFixture> {
+    const loop = await LoopFixture.openFor(t, {
+      rules,
+      script: linearWins,
+      loop: { perCycle: 1, leastGain },
+    });
+    for (const modelKey of ["a", "b"]) {
+      loop.lifecycle.place(modelKey);
+      const histories = [loop.lifecycle.histories.get(modelKey) as History];
+      const task = trainingTask({ modelKey, histories });
+      const result = await linearWins(task, new AbortController().signal);
+      assert.ok(result.outcome === "trained", JSON.stringify(result));
+      const facts = { requestId: null, trainedAtMs: dawnMs };
+      const record = toModelRecord(result.challengers[0], facts, storedFamilies);
+      assert.equal(loop.lifecycle.models.put(record), null);
+      loop.lifecycle.live(modelKey, { phase: "champion" });
+    }
+    return loop;
+  }
+
+  async function turn(loop: LoopFixture): Promise<void> {
+    await loop.turn();
+    await loop.retrainer.settled();
+    loop.apply();
+  }
+
+  test("in which a linear model wins on the folds tells that nets gain nothing on such series", async (t) => {
+    // Five percent are expected at first, and less after one training that gained nothing.
+    const loop = await open(t, 0.04);
+    await turn(loop);
+    assert.deepEqual(loop.trained, ["a"]);
+    await turn(loop);
+    assert.deepEqual(loop.trained, ["a"], "the other is of the same kind");
+  });
+
+  test("is tried as long as enough gain is expected", async (t) => {
+    const loop = await open(t, 0.03);
+    await turn(loop);
+    await turn(loop);
+    assert.deepEqual(loop.trained, ["a", "b"]);
   });
 });
 

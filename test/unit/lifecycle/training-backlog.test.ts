@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type GatherHistories, taskFor } from "../../../src/lifecycle/training-backlog.ts";
+import { type GatherHistories, TrainingBacklog, taskFor } from "../../../src/lifecycle/training-backlog.ts";
 import type { TrainingReason } from "../../../src/training/training-task.ts";
 import { dawnMs, LifecycleFixture } from "./lifecycle-fixture.ts";
 
@@ -87,4 +87,39 @@ test("a cohort is trained on all its members, of which one must be old enough", 
     [asked, task?.modelKey, task?.plan.recentFromMs],
     [["pumps", "pumps"], "cohort:pumps", null],
   );
+});
+
+test("the most urgent of those that are due come first, whenever they were added", () => {
+  const { lifecycle, ...fixture } = new LifecycleFixture();
+  const now = { ms: 0 };
+  const backlog = new TrainingBacklog({ clock: { nowMs: () => now.ms }, jitterMs: 0, random: () => 0 });
+  const add = (modelKey: string, reason: TrainingReason, urgency: number) => {
+    fixture.scoreStore.of(modelKey);
+    backlog.add({ lifecycle, modelKey, reason, family: "linear", urgency });
+  };
+  const take = (places: number, busy = "") =>
+    backlog.takeDue(places, ({ modelKey }) => modelKey !== busy).map(({ modelKey }) => modelKey);
+  add("old", "age", 9);
+  add("new", "new", 1);
+  add("newer", "new", 2);
+  assert.deepEqual(take(0), []);
+  assert.deepEqual(take(1, "newer"), ["new"], "the other one is busy");
+  add("stale", "drift", 1);
+  add("next", "new", 3);
+  assert.deepEqual(take(2), ["stale", "next"]);
+  add("old", "manual", 0);
+  assert.deepEqual([take(3), backlog.size], [["old", "newer"], 0], "what was planned before is replaced");
+});
+
+test("what was planned for a series that is forgotten meanwhile is dropped, free places or not", () => {
+  const { lifecycle, scoreStore } = new LifecycleFixture();
+  const backlog = new TrainingBacklog({ clock: { nowMs: () => 0 }, jitterMs: 0, random: () => 0 });
+  backlog.add({ lifecycle, modelKey: "gone", reason: "new", family: "linear", urgency: 1 });
+  scoreStore.of("here");
+  backlog.add({ lifecycle, modelKey: "here", reason: "new", family: "linear", urgency: 0 });
+  assert.deepEqual(
+    backlog.takeDue(0, () => true),
+    [],
+  );
+  assert.deepEqual([backlog.has("gone"), backlog.has("here")], [false, true]);
 });

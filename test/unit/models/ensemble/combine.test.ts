@@ -3,6 +3,7 @@ import { describe, test } from "node:test";
 import { combine } from "../../../../src/models/ensemble/combine.ts";
 import { crpsOf, type HeldOutForecasts, sampleCount, sampleLevels } from "../../../../src/models/held-out.ts";
 import { normalQuantile } from "../../../../src/models/normal.ts";
+import { ScoreSheet, scoreLevels } from "../../../../src/models/scores.ts";
 import { createRandom } from "../../../../src/runtime/random.ts";
 
 const points = 40;
@@ -51,6 +52,20 @@ describe("a combination of families", () => {
     const found = combine([forecaster(() => 0, 0.1), forecaster((p) => 5 + noise(3)(p), 1)]);
     assert.deepEqual(found?.shares, [1, 0]);
     assert.equal(found?.width, 1);
+  });
+
+  test("is scored at the levels of all families, which miss the tails", () => {
+    const errorOf = noise(4);
+    const sharp = forecaster(errorOf, 1);
+    const found = combine([sharp, forecaster((p) => 50 + noise(3)(p), 1)]);
+    const sheet = new ScoreSheet(scoreLevels);
+    for (const [p, actual] of sharp.actual.entries())
+      sheet.add(
+        actual,
+        scoreLevels.map((level) => actual + errorOf(p) + normalQuantile(level)),
+      );
+    assert.ok(Math.abs((found?.folds.crps ?? 0) / sheet.crps(1) - 1) < 0.005, `CRPS ${found?.folds.crps}`);
+    assert.ok(Math.abs((found?.folds.mase ?? 0) - sheet.mase(1)) < 1e-9);
   });
 
   test("compares at the origins that all members have", () => {
