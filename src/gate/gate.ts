@@ -1,8 +1,8 @@
 // The gate decides which challenger, if any, replaces the champion. All are scored on a tail of the history that none of them
-// was trained on. A challenger must beat the champion there by the margin. It must beat the baseline by the margin on the tail and
-// the folds of its training together, and not be worse than the baseline by more than the margin on the tail. After a promotion the gate
-// compares once more: a model that does worse on probation than its predecessor would have done is rolled back. Verdicts
-// carry the numbers that decided.
+// was trained on. A challenger must beat the champion there by the margin, and the baseline by the margin on the tail and the folds of
+// its training together. Where a champion serves, it must also not be worse than the baseline on the tail by more than the margin: the
+// series may have changed since the folds. After a promotion the gate compares once more: a model that does worse on probation
+// than its predecessor would have done is rolled back. Verdicts carry the numbers that decided.
 //
 // The champion is compared on the tail only: it may have been trained on the folds.
 
@@ -86,7 +86,7 @@ export async function passGate(families: Families, request: GateCase): Promise<V
   const winner = judged.find(
     (one) =>
       (champion === null || beats(one.judgement, champion, rules.margin)) &&
-      beatsBaseline(one, baseline, rules.margin),
+      beatsBaseline(one, field, rules.margin),
   );
   const best = winner ?? judged[0];
   const { trained, judgement } = best;
@@ -206,9 +206,8 @@ function blame(
     return "the champion is better";
   if (baseline.fitness === "fit") {
     const [own, other] = overall(tail, baseline, folds);
-    if (combinedRatio(other, own) < 1) return `${baselineName} is best`;
-    if (combinedRatio(tail, baseline) > 1 + margin)
-      return `worse than ${baselineName} on the last ${tail.steps} steps by more than the margin of ${percent(margin)}`;
+    const isWorseOnTail = champion !== null && combinedRatio(tail, baseline) > 1 + margin;
+    if (combinedRatio(other, own) < 1 || isWorseOnTail) return `${baselineName} is best`;
   }
   const isBehindChampion = champion?.fitness === "fit" && !isBetter(tail, champion, margin);
   if (isBehindChampion) return shortfall(combinedRatio(tail, champion), "the champion", margin);
@@ -339,14 +338,16 @@ function beats(one: Judgement, other: Judgement, margin: number): boolean {
   return one.fitness === "fit" && (other.fitness === "unfit" || isBetter(one, other, margin));
 }
 
-/** Better on tail and folds together, and not worse on the tail, which is the newest part. */
-function beatsBaseline({ judgement, folds }: Contender, baseline: Judgement, margin: number): boolean {
+/** Better on tail and folds together, and if it is not the first model, not worse on the tail, which is the newest part. */
+function beatsBaseline(
+  { judgement, folds }: Contender,
+  { champion, baseline }: Field,
+  margin: number,
+): boolean {
   if (judgement.fitness === "unfit" || baseline.fitness === "unfit")
     return beats(judgement, baseline, margin);
-  return (
-    isBetter(...overall(judgement, baseline, folds), margin) &&
-    combinedRatio(judgement, baseline) <= 1 + margin
-  );
+  if (!isBetter(...overall(judgement, baseline, folds), margin)) return false;
+  return champion === null || combinedRatio(judgement, baseline) <= 1 + margin;
 }
 
 /** Errors of a challenger and of the baseline in all that counts. */
