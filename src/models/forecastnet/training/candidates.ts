@@ -95,7 +95,7 @@ export interface Trial {
 export const schedules: Readonly<Record<Effort, OnwardSchedule>> = {
   quick: { epochs: 8, further: 4, kept: 2 },
   normal: { epochs: 24, further: 12, kept: 3 },
-  thorough: { epochs: 24, further: 12, kept: 8 },
+  thorough: { epochs: 32, further: 16, kept: 8 },
 };
 
 export interface TrialOptions {
