@@ -6,6 +6,7 @@ import { foldsOf } from "../../../../src/models/folds.ts";
 import type { Engine } from "../../../../src/models/forecastnet/engine.ts";
 import { createForecastNet } from "../../../../src/models/forecastnet/family.ts";
 import type { ForecastNetModel } from "../../../../src/models/forecastnet/model.ts";
+import { candidatesFor } from "../../../../src/models/forecastnet/training/candidates.ts";
 import { crpsOf } from "../../../../src/models/held-out.ts";
 import { season, waveOf } from "../../training/support/training-tasks.ts";
 
@@ -52,12 +53,12 @@ describe("a model of nets", () => {
   test("lets its nets compete again when it is to be replaced, without another race", async () => {
     const { model, trained } = await train("quick");
     assert.deepEqual(trained, ["2n", "8l"]);
-    const framing = { level: "mean", scale: "deviation" } as const;
-    const members = model.members.map((member) => ({
-      ...member,
-      spec: { ...member.spec, inputLength: 8 * season, framing },
-    }));
-    const again = await train("quick", { ...model, members: members.slice(0, 1) } as Model);
+    const shape = { horizon: season, season, channels: 1, targets: [0] };
+    const spec = candidatesFor(shape, series[0].values.length).find(
+      ({ inputLength, framing }) => inputLength === 8 * season && framing.level === "mean",
+    );
+    const champion = { ...model, members: [{ ...model.members[0], spec }] };
+    const again = await train("quick", champion as Model);
     assert.deepEqual(again.trained, ["8m"]);
   });
 

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { forms } from "../../../../../src/models/forecastnet/spec.ts";
 import {
   chooseTrial,
   schedules,
@@ -30,6 +31,16 @@ describe("the candidates of an effort", () => {
     assert.equal(trialOf({ effort: "thorough" }, 400).schedule, schedules.thorough);
   });
 
+  test("have fewer neurons than the paper's nets, and in windows of eight seasons the fewest", () => {
+    const cells = trialOf({}, 400).specs.map(({ inputLength, cell }) => [inputLength / season, cell]);
+    const cellOf = (first: number) => ({ kind: "dense", units: [first, 8], activation: "relu" });
+    assert.deepEqual(cells, [
+      [2, cellOf(12)],
+      [2, cellOf(12)],
+      [8, cellOf(4)],
+    ]);
+  });
+
   test("see what a short history has room for", () => {
     assert.deepEqual(namesOf({ effort: "quick" }, 45), ["1nn", "1ld"]);
     assert.deepEqual(namesOf({ effort: "normal" }, 45), ["1nn", "1ld"]);
@@ -56,6 +67,10 @@ describe("the candidates of an effort", () => {
     const [first, ...others] = trialOf({}, 400).specs;
     assert.deepEqual(namesOf({ known: [{ ...first, horizon: 3 }, ...others] }, 400), usual);
     assert.deepEqual(namesOf({ known: trialOf({ form: "FN" }, 400).specs }, 400), usual);
+    const wide = trialOf({ effort: "thorough" }, 400)
+      .specs.filter(({ inputLength }) => inputLength === 8 * season)
+      .map((spec) => ({ ...spec, cell: forms.FN.cell }));
+    assert.deepEqual(namesOf({ known: wide }, 400), usual, "nets with the neurons of the paper");
   });
 
   test("are the one form of the paper that was asked for, whatever the effort", () => {
