@@ -177,10 +177,11 @@ function chosenBefore(
 
 /**
  * Two seasons, as in the paper, or one where there is no room for two, in the frame of the whole history; and the longest window
- * there is room for, in the frame that moves with the window. `normal` adds two seasons in the moving frame.
+ * there is room for, in the frame that moves with the window. `normal` adds two seasons in the moving frame. `thorough` trains every
+ * candidate twice, from different initial weights: nets that differ only by chance average well.
  */
 function pick(effort: Effort, specs: readonly ForecastNetSpec[]): readonly ForecastNetSpec[] {
-  if (effort === "thorough") return specs;
+  if (effort === "thorough") return [...specs, ...specs];
   const lengths = lengthsOf(specs);
   const usual = specs.filter(({ inputLength }) => inputLength === lengths[Math.min(1, lengths.length - 1)]);
   const longest = specs[specs.length - 1];

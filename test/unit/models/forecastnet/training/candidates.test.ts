@@ -24,10 +24,10 @@ const namesOf = (need: Partial<TrialOptions>, ...steps: readonly number[]) =>
   );
 
 describe("the candidates of an effort", () => {
-  test("are two unlike nets, three, or all there are", () => {
+  test("are two unlike nets, three, or all there are, twice", () => {
     assert.deepEqual(namesOf({ effort: "quick" }, 400), ["2nn", "8ld"]);
     assert.deepEqual(namesOf({ effort: "normal" }, 400), ["2nn", "2ld", "8ld"]);
-    assert.equal(namesOf({ effort: "thorough" }, 400).length, 16);
+    assert.equal(namesOf({ effort: "thorough" }, 400).length, 2 * 16);
     assert.equal(trialOf({ effort: "thorough" }, 400).schedule, schedules.thorough);
   });
 
@@ -48,7 +48,7 @@ describe("the candidates of an effort", () => {
 
   test("take level and scale from the window when the series are several", () => {
     assert.deepEqual(namesOf({ effort: "quick" }, 400, 400), ["2md", "8ld"]);
-    assert.equal(namesOf({ effort: "thorough" }, 400, 400).length, 8);
+    assert.equal(namesOf({ effort: "thorough" }, 400, 400).length, 2 * 8);
   });
 
   test("are those of the model to be replaced, whatever the effort", () => {
