@@ -52,9 +52,9 @@ export function scaleValues(values: Float64Array, scaler: Scaler): Float64Array 
 }
 
 /** The raw value. */
-export function unscale(scaled: number, { offset, scale, ofRoots = false }: Scaler, channel: number): number {
-  const value = offset[channel] + scale[channel] * scaled;
-  return ofRoots ? squareOf(value) : value;
+export function unscale(scaled: number, scaler: Scaler, channel: number): number {
+  const value = scaler.offset[channel] + scaler.scale[channel] * scaled;
+  return scaler.ofRoots ? squareOf(value) : value;
 }
 
 function measure(history: Float64Array, channels: number, channel: number, end: number) {

@@ -89,8 +89,7 @@ function fitForms(items: ErrorItems, wanted: readonly ErrorForm[], scope: ErrorS
       const own = spreadOf(model, items.features, i * featureCount, items.outputs[i]);
       return own > 0 ? error / own : 0;
     });
-    const order = Uint32Array.from(ratios, (_, i) => i).sort((one, other) => ratios[one] - ratios[other]);
-    return { spread, model, sorted: { ratios, order } };
+    return { spread, model, sorted: { ratios, order: orderOf(ratios) } };
   });
   return wanted.map((form) => {
     const { model, sorted } = spreads.find(({ spread }) => spread === form.spread) ?? spreads[0];
@@ -105,6 +104,24 @@ function fitForms(items: ErrorItems, wanted: readonly ErrorForm[], scope: ErrorS
       high: shapeOf(sorted, (i) => heights[i], scope.spans),
     };
   });
+}
+
+/** Indices of the values, by ascending value. Sorting numbers and finding each among them is several times as fast as sorting indices. */
+function orderOf(values: Float64Array): Uint32Array {
+  const sorted = values.slice().sort();
+  const order = new Uint32Array(values.length);
+  const placed = new Uint32Array(values.length);
+  for (let i = 0; i < values.length; i++) {
+    let low = 0;
+    let high = sorted.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (sorted[middle] < values[i]) low = middle + 1;
+      else high = middle;
+    }
+    order[low + placed[low]++] = i;
+  }
+  return order;
 }
 
 /**

@@ -120,12 +120,13 @@ export class FoldErrors {
         const item = this.scored[k];
         const { series: s } = this.#origins[Math.floor(item / this.#outputs)];
         const c = item % channels;
-        const rawOf = (scaled: number) => unscale(scaled, scalers[s], c) / naiveErrors[s][c];
+        const naiveError = naiveErrors[s][c];
         const spread = spreadOf(model, items.features, i * featureCount, items.outputs[i]);
-        actual[k] = rawOf(this.actual[item]);
+        actual[k] = unscale(this.actual[item], scalers[s], c) / naiveError;
         for (let l = 0; l < levels.length; l++) {
           const quantile = low[l] + items.heights[i] * (high[l] - low[l]);
-          quantiles[k * levels.length + l] = rawOf(forecasts[item] + spread * quantile);
+          const scaled = forecasts[item] + spread * quantile;
+          quantiles[k * levels.length + l] = unscale(scaled, scalers[s], c) / naiveError;
         }
       }
     }
