@@ -15,7 +15,9 @@ import { createHash } from "node:crypto";
 import { ForecastnetError } from "../runtime/errors.ts";
 import type { Storage } from "./family.ts";
 
-export const modelFormatVersion = 1;
+/** Since version 2, a scaler may be one of roots and a linear model may have a week. Releases that read version 1 only would misread both. */
+export const modelFormatVersion = 2;
+const oldestFormatVersion = 1;
 
 const MAGIC = "FCNT";
 const CHECKSUM_AT = 16;
@@ -100,8 +102,9 @@ export function decodeEnvelope(bytes: Uint8Array, where: string): Envelope {
   if (magic !== MAGIC) throw unfit(where, "magic", `is ${JSON.stringify(magic)}; expected "${MAGIC}"`);
   const view = new DataView(bytes.buffer, bytes.byteOffset);
   const version = view.getUint16(4, true);
-  if (version !== modelFormatVersion) {
-    throw unfit(where, "format version", `is ${version}; this release reads version ${modelFormatVersion}`);
+  if (version < oldestFormatVersion || version > modelFormatVersion) {
+    const known = `${oldestFormatVersion} to ${modelFormatVersion}`;
+    throw unfit(where, "format version", `is ${version}; this release reads versions ${known}`);
   }
   const headerLength = view.getUint32(8, true);
   const numbersLength = view.getUint32(12, true);

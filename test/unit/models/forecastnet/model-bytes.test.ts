@@ -104,7 +104,7 @@ describe("a model", () => {
     const bytes = encodeModel(model, "float16");
     const view = new DataView(bytes.buffer);
     assert.equal(Buffer.from(bytes.subarray(0, 4)).toString(), "FCNT");
-    assert.deepEqual([view.getUint16(4, true), view.getUint16(6, true)], [1, 1]);
+    assert.deepEqual([view.getUint16(4, true), view.getUint16(6, true)], [2, 1]);
     assert.equal(48 + view.getUint32(8, true) + view.getUint32(12, true), bytes.length);
     assert.equal(view.getUint32(8, true) % 4, 0);
   });
@@ -176,10 +176,10 @@ describe("damage", () => {
     assertUnfit(() => decodeModel(Buffer.alloc(100), "x"), /magic is .*expected "FCNT"/);
   });
 
-  test("of a later format version says which one is read", () => {
+  test("of a later format version says which ones are read", () => {
     const later = Uint8Array.from(bytes);
     later[4] = 9;
-    assertUnfit(() => decodeModel(later, "x"), /format version is 9; this release reads version 1/);
+    assertUnfit(() => decodeModel(later, "x"), /format version is 9; this release reads versions 1 to 2/);
   });
 
   const headers: readonly (readonly [string, (json: string) => string, RegExp])[] = [
