@@ -62,8 +62,8 @@ export async function measureThroughput(options: ThroughputOptions): Promise<Sec
     await worker.readForecasts(demandSeasonalNaive);
     await bare.run(stepsPerRound);
     await bare.count();
-    for (const { loop, steps } of rivals.running) {
-      await loop.run(steps);
+    for (const { loop } of rivals.running) {
+      await loop.run(stepsPerRound);
       await loop.readForecasts(demandSeasonalNaive);
     }
   }
@@ -158,14 +158,16 @@ function toSection({ worker, bare, rivals, largest }: Measured, options: Through
       row("worker", worker),
       row("bare kafkajs", bare),
       ...rivals.running.map(({ title, loop }) => row(title, loop)),
-      ...rivals.absences.map(({ title, reason }) => [title, `not run: ${reason}`, "", ""]),
+      ...[...rivals.absences].map(([title, reason]) => [title, `not run: ${reason}`, "", ""]),
     ],
     outcome: [
       ratio("bare loop", bare, bars.bare),
       ...(streams === undefined
         ? []
         : [ratio(`Kafka Streams at its best (${streams.title})`, streams.loop, bars.streams)]),
-      ...(python === undefined ? [] : [ratio("Python consumer", python.loop, bars.python)]),
+      ...(python === undefined
+        ? []
+        : [ratio(`the Python consumer at its best (${python.title})`, python.loop, bars.python)]),
     ].join(" "),
   };
 }

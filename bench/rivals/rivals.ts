@@ -7,27 +7,25 @@ import type { Cluster } from "../rig/cluster.ts";
 import { Fleet } from "../rig/fleet.ts";
 import { type RivalCommand, RivalProcess } from "../rig/rival-process.ts";
 import { TimedLoop } from "../rig/timed-loop.ts";
-import type { WorkerNames } from "../rig/worker-process.ts";
+import { namesOf, type WorkerNames } from "../rig/worker-process.ts";
 import { type StreamsOptions, streamsCommand, streamsNamesOf } from "./kafka-streams.ts";
+import { missingPackages, pythonCommand } from "./python-consumer.ts";
 
 /** Observations of a series before the first forecast of a rival: a season, and as many errors as the band needs, less one. */
 export const silentSteps = 53;
 
-const stepsPerRound = 64;
-
 export interface Rival {
-  readonly kind: "streams" | "python";
+  readonly kind: RivalPlan["kind"];
   readonly title: string;
   readonly loop: TimedLoop;
-  /** Steps of the fleet in a timed round. */
-  readonly steps: number;
   restart(): Promise<void>;
   close(): Promise<void>;
 }
 
 export interface Rivals {
   readonly running: readonly Rival[];
-  readonly absences: readonly { readonly title: string; readonly reason: string }[];
+  /** Why the others are not, by title. */
+  readonly absences: ReadonlyMap<string, string>;
 }
 
 export interface RivalsOptions {
@@ -37,55 +35,79 @@ export interface RivalsOptions {
   readonly fleet: Fleet;
 }
 
-const streamsVariants: Readonly<Record<string, StreamsOptions>> = {
-  "Kafka Streams, 1 thread, in-memory store": { threads: 1, store: "in-memory", commitMs: 100 },
-  "Kafka Streams, 2 threads, in-memory store": { threads: 2, store: "in-memory", commitMs: 100 },
-  "Kafka Streams, 2 threads, RocksDB": { threads: 2, store: "rocksdb", commitMs: 100 },
-};
+interface RivalPlan {
+  readonly kind: "streams" | "python";
+  readonly title: string;
+  readonly names: WorkerNames;
+  /** What to install before it can run; null if it can. */
+  readonly missing: string | null;
+  readonly command: () => Promise<RivalCommand>;
+}
 
 export async function openRivals(options: RivalsOptions): Promise<Rivals> {
   const { bootstrap } = options.cluster;
   const running: Rival[] = [];
-  const absences: { readonly title: string; readonly reason: string }[] = [];
-  const missingJava = missingParts();
-  for (const [title, variant] of Object.entries(streamsVariants)) {
-    const names = streamsNamesOf(`streams-${variant.threads}-${variant.store}`);
-    if (missingJava !== null) absences.push({ title, reason: missingJava });
+  const absences = new Map<string, string>();
+  for (const plan of [...streamsPlans(bootstrap), ...(await pythonPlans(bootstrap))]) {
+    const { title, missing } = plan;
+    if (missing === null) running.push(await openRival(plan, options));
     else {
-      const command = await streamsCommand(bootstrap, names, variant);
-      running.push(
-        await openRival({ kind: "streams", title, names, command, steps: stepsPerRound }, options),
-      );
+      absences.set(title, missing);
+      process.stderr.write(`SKIPPED: ${title}: ${missing}\n`);
     }
   }
-  for (const { title, reason } of absences) process.stderr.write(`SKIPPED: ${title}: ${reason}\n`);
   return { running, absences };
 }
 
-interface RivalPlan extends Pick<Rival, "kind" | "title" | "steps"> {
-  readonly names: WorkerNames;
-  readonly command: RivalCommand;
+function streamsPlans(bootstrap: string): readonly RivalPlan[] {
+  const commitMs = 100;
+  const variants: Readonly<Record<string, StreamsOptions>> = {
+    "Kafka Streams, 1 thread, in-memory store": { threads: 1, store: "in-memory", commitMs },
+    "Kafka Streams, 2 threads, in-memory store": { threads: 2, store: "in-memory", commitMs },
+    "Kafka Streams, 2 threads, RocksDB": { threads: 2, store: "rocksdb", commitMs },
+  };
+  const missing = missingParts();
+  return Object.entries(variants).map(([title, variant]) => {
+    const names = streamsNamesOf(`streams-${variant.threads}-${variant.store}`);
+    return {
+      kind: "streams",
+      title,
+      names,
+      missing,
+      command: () => streamsCommand(bootstrap, names, variant),
+    };
+  });
+}
+
+async function pythonPlans(bootstrap: string): Promise<readonly RivalPlan[]> {
+  const missing = await missingPackages();
+  return (["batch", "single"] as const).map((numpy) => {
+    const names = namesOf(`python-${numpy}`);
+    return {
+      kind: "python",
+      title: numpy === "batch" ? "Python, numpy over a batch" : "Python, one by one",
+      names,
+      missing,
+      command: () => pythonCommand(bootstrap, names, numpy),
+    };
+  });
 }
 
 async function openRival(plan: RivalPlan, { cluster, log, fleet }: RivalsOptions): Promise<Rival> {
-  const { kind, title, steps, names, command } = plan;
+  const { kind, title, names } = plan;
   const { series, partitions } = fleet;
   await cluster.createTopic(names.input, partitions);
   await cluster.createTopic(names.forecasts, partitions);
+  // Kafka Streams creates its changelog itself.
+  if (kind === "python") await cluster.createTopic(names.state, partitions, { "cleanup.policy": "compact" });
+  const command = await plan.command();
   let process = await RivalProcess.start(command);
-  const loop = new TimedLoop({
-    cluster,
-    log,
-    names,
-    pid: () => process.pid,
-    fleet: new Fleet(series, partitions),
-    silentSteps,
-  });
+  const own = new Fleet(series, partitions);
+  const loop = new TimedLoop({ cluster, log, names, pid: () => process.pid, fleet: own, silentSteps });
   return {
     kind,
     title,
     loop,
-    steps,
     restart: async () => {
       await process.stop();
       process = await RivalProcess.start(command);
