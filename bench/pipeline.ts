@@ -75,7 +75,7 @@ function wantedParts(argv: readonly string[]): ReadonlySet<PartName> {
 
 /** On one worker, which is warm by the time the latency is taken. */
 async function measureThroughputAndLatency(): Promise<void> {
-  const fleet = new Fleet(1_000, 8);
+  const fleet = new Fleet(isQuick ? 400 : 1_000, 8);
   const names = namesOf("worker");
   const log = await openKafkaLog({
     brokers: [broker.bootstrap],
@@ -91,7 +91,7 @@ async function measureThroughputAndLatency(): Promise<void> {
   const worker = new WorkerProcess(broker.bootstrap, names);
   await worker.logged("partition restored", fleet.partitions);
   if (wanted.has("throughput")) {
-    add(await measureThroughput({ cluster, log, worker, fleet, rounds: isQuick ? 1 : 6 }));
+    add(await measureThroughput({ cluster, log, worker, fleet, rounds: isQuick ? 2 : 6 }));
   } else await cluster.timeGroup(names.group, names.input, fleet.take(64 * fleet.series, names.input));
   if (wanted.has("latency")) {
     const seconds = isQuick ? 5 : 15;

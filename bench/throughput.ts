@@ -11,7 +11,7 @@ import { Fleet } from "./rig/fleet.ts";
 import { decimals, median, type Section, spread, whole } from "./rig/report.ts";
 import { TimedLoop } from "./rig/timed-loop.ts";
 import { namesOf, type WorkerNames, type WorkerProcess } from "./rig/worker-process.ts";
-import { ReferenceForecasts, tolerance } from "./rivals/reference-forecasts.ts";
+import { Comparison, collectReference, tolerance } from "./rivals/reference-forecasts.ts";
 import { openRivals, type Rival, type Rivals, silentSteps } from "./rivals/rivals.ts";
 
 /** The worker's default, and so the bare loop's. */
@@ -99,10 +99,11 @@ async function createBareTopics(cluster: Cluster, names: WorkerNames, partitions
  */
 async function warmUp(rivals: readonly Rival[], { cluster, log, fleet }: ThroughputOptions): Promise<number> {
   if (rivals.length === 0) return 0;
-  const reference = await ReferenceForecasts.collect(cluster, log, fleet, 2 * stepsPerRound, comparedSteps);
+  const steps = 2 * stepsPerRound;
+  const reference = await collectReference({ cluster, log, fleet, steps, origins: comparedSteps });
   const largest: number[] = [];
   for (const { title, loop, restart } of rivals) {
-    const comparison = reference.comparison(title);
+    const comparison = new Comparison(title, reference);
     await loop.run(stepsPerRound);
     await loop.readForecasts((forecast) => comparison.add(forecast));
     await restart();
@@ -177,6 +178,6 @@ function describeRivals({ series }: Fleet, largest: number): string {
     "The rivals do the same job in their own way and write the same message; they neither score nor calibrate, and give no forecast for the " +
     `first ${silentSteps} observations of a series, all of them before the timed rounds. Before timing, each is restarted to show that its state is restored, and its forecasts ` +
     `are compared with those of a worker whose calibration is off, for all ${whole(series)} series at ${comparedSteps.length} origins: all fields but the scores are equal, and ` +
-    `means, standard deviations and quantiles are within ${tolerance} of each other (largest relative difference ${largest.toExponential(0)}).`
+    `means, standard deviations and quantiles are within ${tolerance.toExponential()} of each other (largest relative difference ${largest.toExponential(0)}).`
   );
 }

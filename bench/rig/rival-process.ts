@@ -4,6 +4,9 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
+import { setTimeout as wait } from "node:timers/promises";
+
+const patienceMs = 60_000;
 
 export interface RivalCommand {
   readonly program: string;
@@ -16,6 +19,7 @@ export class RivalProcess {
   readonly #child: ChildProcess;
   readonly #ended: Promise<unknown>;
   #complaints = "";
+  #isStopping = false;
 
   private constructor(command: RivalCommand) {
     this.#command = command;
@@ -23,7 +27,7 @@ export class RivalProcess {
       env: { ...process.env, ...command.env },
       stdio: ["pipe", "pipe", "pipe"],
     });
-    this.#ended = once(this.#child, "exit");
+    this.#ended = once(this.#child, "exit").then(() => this.#onEnd());
     this.#child.stderr?.on("data", (text) => {
       this.#complaints = (this.#complaints + text).slice(-10_000);
     });
@@ -33,11 +37,16 @@ export class RivalProcess {
   static async start(command: RivalCommand): Promise<RivalProcess> {
     const rival = new RivalProcess(command);
     const lines = createInterface({ input: rival.#child.stdout as NodeJS.ReadableStream });
-    const ready = new Promise<void>((resolve) => {
-      lines.on("line", (line) => line === "ready" && resolve());
+    const ready = new Promise<"ready">((resolve) => {
+      lines.on("line", (line) => line === "ready" && resolve("ready"));
     });
-    await Promise.race([ready, rival.#ended]);
-    rival.demandRunning();
+    const outcome = await Promise.race([ready, rival.#ended, wait(patienceMs, "late", { ref: false })]);
+    if (outcome !== "ready") {
+      rival.#child.kill("SIGKILL");
+      throw new Error(
+        `${command.program} was not ready after ${patienceMs} ms, or ended:\n${rival.#complaints}`,
+      );
+    }
     return rival;
   }
 
@@ -45,16 +54,17 @@ export class RivalProcess {
     return this.#child.pid ?? 0;
   }
 
-  /** Throws what the rival wrote to standard error if it has ended. */
-  demandRunning(): void {
-    const { exitCode, signalCode } = this.#child;
-    if (exitCode === null && signalCode === null) return;
-    throw new Error(`${this.#command.program} ended with ${exitCode ?? signalCode}:\n${this.#complaints}`);
-  }
-
   async stop(): Promise<void> {
+    this.#isStopping = true;
     this.#child.stdin?.end();
     await this.#ended;
-    if (this.#child.exitCode !== 0) this.demandRunning();
+  }
+
+  /** Whoever waits for its forecasts would wait in vain, and not know why. */
+  #onEnd(): void {
+    const { exitCode, signalCode } = this.#child;
+    if (this.#isStopping && exitCode === 0) return;
+    const outcome = `${this.#command.program} ended with ${exitCode ?? signalCode}`;
+    process.stderr.write(`${outcome}:\n${this.#complaints}\n`);
   }
 }

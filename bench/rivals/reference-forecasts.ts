@@ -11,52 +11,47 @@ import { namesOf, WorkerProcess } from "../rig/worker-process.ts";
 /** Relative. The rivals sum in another order. */
 export const tolerance = 1e-6;
 
-export class ReferenceForecasts {
-  readonly #byId: ReadonlyMap<string, ForecastRecord>;
+export type ForecastsById = ReadonlyMap<string, ForecastRecord>;
 
-  private constructor(byId: ReadonlyMap<string, ForecastRecord>) {
-    this.#byId = byId;
-  }
-
-  /** Runs a worker on its own topics through the first `steps` steps of the fleet; keeps what it forecast at `origins`. */
-  static async collect(
-    cluster: Cluster,
-    log: Log,
-    { series, partitions }: Fleet,
-    steps: number,
-    origins: readonly number[],
-  ): Promise<ReferenceForecasts> {
-    const names = namesOf("reference");
-    await cluster.createTopic(names.input, partitions);
-    const worker = new WorkerProcess(cluster.bootstrap, names, ["--calibration.enabled=false"]);
-    await worker.logged("partition restored", partitions);
-    const pid = () => worker.pid;
-    const fleet = new Fleet(series, partitions);
-    const loop = new TimedLoop({ cluster, log, names, pid, fleet, silentSteps: 1 });
-    const timesMs = new Set(origins.map(timeOf));
-    const byId = new Map<string, ForecastRecord>();
-    await loop.run(steps);
-    await loop.readForecasts((forecast) => {
-      if (timesMs.has(forecast.origin)) byId.set(forecast.id, forecast);
-    });
-    await loop.close();
-    await worker.stop();
-    return new ReferenceForecasts(byId);
-  }
-
-  /** For one rival: told all its forecasts, it throws at the first that differs. */
-  comparison(rival: string): Comparison {
-    return new Comparison(rival, this.#byId);
-  }
+interface ReferenceOptions {
+  readonly cluster: Cluster;
+  readonly log: Log;
+  /** The reference is made from one like it. */
+  readonly fleet: Fleet;
+  /** Steps of the fleet to run through. */
+  readonly steps: number;
+  /** Steps whose forecasts are kept. */
+  readonly origins: readonly number[];
 }
 
+export async function collectReference(options: ReferenceOptions): Promise<ForecastsById> {
+  const { cluster, log, steps, origins } = options;
+  const { series, partitions } = options.fleet;
+  const names = namesOf("reference");
+  await cluster.createTopic(names.input, partitions);
+  const worker = new WorkerProcess(cluster.bootstrap, names, ["--calibration.enabled=false"]);
+  await worker.logged("partition restored", partitions);
+  const fleet = new Fleet(series, partitions);
+  const loop = new TimedLoop({ cluster, log, names, pid: () => worker.pid, fleet, silentSteps: 1 });
+  await loop.run(steps);
+  const timesMs = new Set(origins.map(timeOf));
+  const byId = new Map<string, ForecastRecord>();
+  await loop.readForecasts((forecast) => {
+    if (timesMs.has(forecast.origin)) byId.set(forecast.id, forecast);
+  });
+  await loop.close();
+  await worker.stop();
+  return byId;
+}
+
+/** One rival against the reference: told all its forecasts, it throws at the first that differs. */
 export class Comparison {
   readonly #rival: string;
-  readonly #byId: ReadonlyMap<string, ForecastRecord>;
+  readonly #byId: ForecastsById;
   #compared = 0;
   #largest = 0;
 
-  constructor(rival: string, byId: ReadonlyMap<string, ForecastRecord>) {
+  constructor(rival: string, byId: ForecastsById) {
     this.#rival = rival;
     this.#byId = byId;
   }
