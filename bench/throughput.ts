@@ -1,6 +1,6 @@
 // Observations per second through the real worker, beside the bare kafkajs loop that writes the same bytes and the rivals that
-// a user would pick instead. All processes run all the time and take turns: an input published in one transaction wakes
-// one of them.
+// a user would pick instead. All processes stay alive and take turns: an input published in one transaction wakes one of
+// them. The rivals are paused when it is not their turn.
 
 import type { ForecastRecord } from "../src/log/codec/schemas.generated.ts";
 import type { Log } from "../src/log/log.ts";
@@ -62,9 +62,11 @@ export async function measureThroughput(options: ThroughputOptions): Promise<Sec
     await worker.readForecasts(demandSeasonalNaive);
     await bare.run(stepsPerRound);
     await bare.count();
-    for (const { loop } of rivals.running) {
-      await loop.run(stepsPerRound);
-      await loop.readForecasts(demandSeasonalNaive);
+    for (const rival of rivals.running) {
+      rival.resume();
+      await rival.loop.run(stepsPerRound);
+      await rival.loop.readForecasts(demandSeasonalNaive);
+      rival.pause();
     }
   }
   bareLoop.close();
@@ -102,13 +104,15 @@ async function warmUp(rivals: readonly Rival[], { cluster, log, fleet }: Through
   const steps = 2 * stepsPerRound;
   const reference = await collectReference({ cluster, log, fleet, steps, origins: comparedSteps });
   const largest: number[] = [];
-  for (const { title, loop, restart } of rivals) {
+  for (const { title, loop, pause, resume, restart } of rivals) {
+    resume();
     const comparison = new Comparison(title, reference);
     await loop.run(stepsPerRound);
     await loop.readForecasts((forecast) => comparison.add(forecast));
     await restart();
     await loop.run(stepsPerRound);
     await loop.readForecasts((forecast) => comparison.add(forecast));
+    pause();
     comparison.demandComplete();
     largest.push(comparison.largest);
   }
@@ -175,7 +179,7 @@ function toSection({ worker, bare, rivals, largest }: Measured, options: Through
 
 function describeRivals({ series }: Fleet, largest: number): string {
   return (
-    "The rivals do the same job in their own way and write the same message; they neither score nor calibrate, and give no forecast for the " +
+    "The rivals do the same job in their own way and write the same message; they are paused when it is not their turn, neither score nor calibrate, and give no forecast for the " +
     `first ${silentSteps} observations of a series, all of them before the timed rounds. Before timing, each is restarted to show that its state is restored, and its forecasts ` +
     `are compared with those of a worker whose calibration is off, for all ${whole(series)} series at ${comparedSteps.length} origins: all fields but the scores are equal, and ` +
     `means, standard deviations and quantiles are within ${tolerance.toExponential()} of each other (largest relative difference ${largest.toExponential(0)}).`

@@ -3,6 +3,8 @@
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as wait } from "node:timers/promises";
 
@@ -12,6 +14,8 @@ export interface RivalCommand {
   readonly program: string;
   readonly args: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
+  /** From `guardedFolder`: the process is killed when the bench is gone, even while it is paused. */
+  readonly folder: string;
 }
 
 export class RivalProcess {
@@ -27,6 +31,7 @@ export class RivalProcess {
       env: { ...process.env, ...command.env },
       stdio: ["pipe", "pipe", "pipe"],
     });
+    writeFileSync(join(command.folder, "pid"), String(this.#child.pid));
     this.#ended = once(this.#child, "exit").then(() => this.#onEnd());
     this.#child.stderr?.on("data", (text) => {
       this.#complaints = (this.#complaints + text).slice(-10_000);
@@ -54,8 +59,18 @@ export class RivalProcess {
     return this.#child.pid ?? 0;
   }
 
+  /** An idle rival would still poll, at the expense of whoever is being timed. */
+  pause(): void {
+    this.#child.kill("SIGSTOP");
+  }
+
+  resume(): void {
+    this.#child.kill("SIGCONT");
+  }
+
   async stop(): Promise<void> {
     this.#isStopping = true;
+    this.resume();
     this.#child.stdin?.end();
     await this.#ended;
   }

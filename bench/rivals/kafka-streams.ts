@@ -34,6 +34,7 @@ export async function streamsCommand(
   { threads, store, commitMs }: StreamsOptions,
 ): Promise<RivalCommand> {
   const { jars, classes } = await build();
+  const folder = guardedFolder("streams");
   const options = {
     bootstrap,
     application: names.group,
@@ -43,9 +44,10 @@ export async function streamsCommand(
     threads,
     store,
     commitMs,
-    stateDir: guardedFolder("streams"),
+    stateDir: join(folder, "state"),
   };
   return {
+    folder,
     program: "java",
     args: [
       "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",

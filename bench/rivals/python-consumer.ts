@@ -5,6 +5,7 @@ import { SetupError } from "../../scripts/tensorflow/machine.ts";
 import { cachedFolder, isCached } from "../../test/rig/cache.ts";
 import { fetchWheels, missingPip, pythonVersion } from "../../test/rig/pip.ts";
 import { projectRoot } from "../../test/rig/project.ts";
+import { guardedFolder } from "../../test/rig/service.ts";
 import type { RivalCommand } from "../rig/rival-process.ts";
 import type { WorkerNames } from "../rig/worker-process.ts";
 
@@ -37,6 +38,7 @@ export async function pythonCommand(
   const schemas = join(projectRoot, "schemas");
   const task = { bootstrap, group, input, forecasts, state, schemas, batch, numpy };
   return {
+    folder: guardedFolder("python"),
     program: "python3",
     args: [join(projectRoot, "bench", "rivals", "python_consumer.py"), JSON.stringify(task)],
     env: { PYTHONPATH: await packageFolder(), OMP_NUM_THREADS: "1", OPENBLAS_NUM_THREADS: "1" },

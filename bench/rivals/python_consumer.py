@@ -31,6 +31,7 @@ MOST_ERRORS = 100
 FEWEST_ERRORS = 30
 MOST_VALUES = SEASON + MOST_ERRORS
 VERSION = "seasonal-naive-2"
+PAUSE_MS = 1_200_000
 
 AHEAD = np.arange(HORIZON)
 # Spread of a random walk from season to season: √k in the k-th season ahead.
@@ -135,7 +136,9 @@ class ColdTier:
         common = {"bootstrap.servers": task["bootstrap"]}
         reading = {**common, "auto.offset.reset": "earliest", "enable.auto.commit": False}
         self.restorer = Consumer({**reading, "group.id": f"{task['group']}-restore", "enable.partition.eof": True})
-        self.consumer = Consumer({**reading, "group.id": task["group"]})
+        # The bench pauses the process when it is not its turn; it must not lose its partitions by that.
+        patience = {"session.timeout.ms": PAUSE_MS, "max.poll.interval.ms": PAUSE_MS}
+        self.consumer = Consumer({**reading, **patience, "group.id": task["group"]})
         self.producer = Producer({**common, "transactional.id": task["group"]})
         self.producer.init_transactions()
 

@@ -17,7 +17,11 @@ export const silentSteps = 53;
 export interface Rival {
   readonly kind: RivalPlan["kind"];
   readonly title: string;
+  /** Runs only between `resume` and `pause`. */
   readonly loop: TimedLoop;
+  pause(): void;
+  resume(): void;
+  /** Runs on after that. */
   restart(): Promise<void>;
   close(): Promise<void>;
 }
@@ -102,12 +106,15 @@ async function openRival(plan: RivalPlan, { cluster, log, fleet }: RivalsOptions
   if (kind === "python") await cluster.createTopic(names.state, partitions, { "cleanup.policy": "compact" });
   const command = await plan.command();
   let process = await RivalProcess.start(command);
+  process.pause();
   const own = new Fleet(series, partitions);
   const loop = new TimedLoop({ cluster, log, names, pid: () => process.pid, fleet: own, silentSteps });
   return {
     kind,
     title,
     loop,
+    pause: () => process.pause(),
+    resume: () => process.resume(),
     restart: async () => {
       await process.stop();
       process = await RivalProcess.start(command);

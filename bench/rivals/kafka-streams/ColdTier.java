@@ -49,6 +49,7 @@ public final class ColdTier {
   /** The band comes from the errors of at most as many last steps, and there is no forecast with fewer than FEWEST_ERRORS. */
   static final int MOST_ERRORS = 100;
   static final int FEWEST_ERRORS = 30;
+  static final int PAUSE_MS = 1_200_000;
   static final String METHOD = "seasonal-naive";
   static final String VERSION = "seasonal-naive-2";
   static final String STORE = "past";
@@ -77,6 +78,9 @@ public final class ColdTier {
     settings.put(StreamsConfig.COMMIT_INTERVAL_MS_CONFIG, options.get("commitMs"));
     settings.put(StreamsConfig.STATE_DIR_CONFIG, options.get("stateDir"));
     settings.put(StreamsConfig.consumerPrefix("auto.offset.reset"), "earliest");
+    // The bench pauses the process when it is not its turn; it must not lose its partitions by that.
+    settings.put(StreamsConfig.consumerPrefix("session.timeout.ms"), PAUSE_MS);
+    settings.put(StreamsConfig.consumerPrefix("max.poll.interval.ms"), PAUSE_MS);
     return settings;
   }
 
