@@ -1,8 +1,9 @@
 // `npm run bench:pipeline`: the figures of the pipeline on a real broker, all in one run. Prints them, and writes
 // its part of docs/benchmarks.md unless the run is a quick one.
 //
-//   npm run bench:pipeline              about five minutes
-//   npm run bench:pipeline -- --quick   about one, too short to publish
+//   npm run bench:pipeline                              everything
+//   npm run bench:pipeline -- --quick                   in a few minutes; too short to publish, and to warm up a JVM
+//   npm run bench:pipeline -- --only=throughput,latency these parts, printed only; also memory, restore and growth
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -20,7 +21,11 @@ import { describeMachine, type Section, toMarkdown, writePart } from "./rig/repo
 import { namesOf, WorkerProcess } from "./rig/worker-process.ts";
 import { measureThroughput } from "./throughput.ts";
 
+const parts = ["throughput", "latency", "memory", "restore", "growth"] as const;
+type PartName = (typeof parts)[number];
+
 const isQuick = process.argv.includes("--quick");
+const wanted = wantedParts(process.argv);
 const sections: Section[] = [];
 
 function add(...measured: readonly Section[]): void {
@@ -34,14 +39,16 @@ const broker = await startBroker();
 const version = brokerVersion(broker);
 const cluster = await Cluster.connect(broker.bootstrap);
 
-await measureThroughputAndLatency();
-add(measureMemory());
-add(await measureRestore({ cluster, rounds: isQuick ? 1 : 3, isQuick }));
-add(...(await measureGrowth({ cluster, rounds: isQuick ? 1 : 5, observations: 50_000 })));
+if (wanted.has("throughput") || wanted.has("latency")) await measureThroughputAndLatency();
+if (wanted.has("memory")) add(measureMemory());
+if (wanted.has("restore")) add(await measureRestore({ cluster, rounds: isQuick ? 1 : 3, isQuick }));
+if (wanted.has("growth")) {
+  add(...(await measureGrowth({ cluster, rounds: isQuick ? 1 : 5, observations: 50_000 })));
+}
 
 await cluster.close();
 await broker.stop();
-if (!isQuick) {
+if (!isQuick && wanted.size === parts.length) {
   writePart({
     name: "pipeline",
     title: "The pipeline",
@@ -55,9 +62,20 @@ if (!isQuick) {
   });
 }
 
+/** Those of `--only`, or all. */
+function wantedParts(argv: readonly string[]): ReadonlySet<PartName> {
+  const only = argv.find((arg) => arg.startsWith("--only="));
+  if (only === undefined) return new Set(parts);
+  const names = only.slice("--only=".length).split(",");
+  const unknown = names.filter((name) => !parts.includes(name as PartName));
+  if (unknown.length > 0)
+    throw new Error(`--only knows ${parts.join(", ")}; it was given ${unknown.join(", ")}`);
+  return new Set(names as PartName[]);
+}
+
 /** On one worker, which is warm by the time the latency is taken. */
 async function measureThroughputAndLatency(): Promise<void> {
-  const fleet = new Fleet(1_000, 8);
+  const fleet = new Fleet(isQuick ? 400 : 1_000, 8);
   const names = namesOf("worker");
   const log = await openKafkaLog({
     brokers: [broker.bootstrap],
@@ -72,9 +90,14 @@ async function measureThroughputAndLatency(): Promise<void> {
   await cluster.createTopic(names.input, fleet.partitions, { "message.timestamp.type": "LogAppendTime" });
   const worker = new WorkerProcess(broker.bootstrap, names);
   await worker.logged("partition restored", fleet.partitions);
-  add(await measureThroughput({ cluster, log, worker, fleet, rounds: isQuick ? 1 : 6 }));
-  const seconds = isQuick ? 5 : 15;
-  add(await measureLatency({ cluster, log, worker: names, fleet, perSecond: 2_000, seconds }));
+  if (wanted.has("throughput")) {
+    const [rounds, javaWarmRounds] = isQuick ? [1, 1] : [6, 4];
+    add(await measureThroughput({ cluster, log, worker, fleet, rounds, javaWarmRounds }));
+  } else await cluster.timeGroup(names.group, names.input, fleet.take(64 * fleet.series, names.input));
+  if (wanted.has("latency")) {
+    const seconds = isQuick ? 5 : 15;
+    add(await measureLatency({ cluster, log, worker: names, fleet, perSecond: 2_000, seconds }));
+  }
   await worker.stop();
   await log.close();
 }

@@ -1,22 +1,26 @@
-// Observations per second through the real worker, beside the bare kafkajs loop that writes the same bytes. Both
-// processes run all the time and take turns: an input published in one transaction wakes one of them.
+// Observations per second through the real worker, beside the bare kafkajs loop that writes the same bytes and the rivals that
+// a user would pick instead. All processes stay alive and take turns: an input published in one transaction wakes one of
+// them. The rivals are paused when it is not their turn.
 
-import { decodeForecast } from "../src/log/codec/forecast-codec.ts";
-import type { Log, StoredRecord } from "../src/log/log.ts";
-import type { BareLoopQuestion, RecordSize, WrittenSizes } from "./bare-loop.ts";
+import type { ForecastRecord } from "../src/log/codec/schemas.generated.ts";
+import type { Log } from "../src/log/log.ts";
+import type { BareLoopQuestion } from "./bare-loop.ts";
 import { ChildTask } from "./rig/child-task.ts";
 import type { Cluster } from "./rig/cluster.ts";
 import { Fleet } from "./rig/fleet.ts";
-import { cpuMsOf } from "./rig/process-cpu.ts";
 import { decimals, median, type Section, spread, whole } from "./rig/report.ts";
-import { TopicTail } from "./rig/topic-tail.ts";
+import { TimedLoop } from "./rig/timed-loop.ts";
 import { namesOf, type WorkerNames, type WorkerProcess } from "./rig/worker-process.ts";
+import { Comparison, collectReference, tolerance } from "./rivals/reference-forecasts.ts";
+import { openRivals, type Rival, type Rivals, silentSteps } from "./rivals/rivals.ts";
 
-/** The worker's default, and so the rival's. */
+/** The worker's default, and so the bare loop's. */
 const batchRecords = 1000;
 /** As many as a block of stored state has slots: every round then writes blocks of every length. */
 const stepsPerRound = 64;
-const bar = 0.7;
+/** Steps whose forecasts are compared: few errors, more, and all that the band is made of. The last is that of the warm-up. */
+const comparedSteps = [stepsPerRound - 1, 90, 2 * stepsPerRound - 1];
+const bars = { bare: 0.7, streams: 1, python: 5 };
 
 export interface ThroughputOptions {
   readonly cluster: Cluster;
@@ -25,154 +29,169 @@ export interface ThroughputOptions {
   readonly worker: WorkerProcess;
   readonly fleet: Fleet;
   readonly rounds: number;
+  /** Rounds of Kafka Streams before the timed ones, beyond the two that every rival gets. */
+  readonly javaWarmRounds: number;
 }
 
 export async function measureThroughput(options: ThroughputOptions): Promise<Section> {
-  const { cluster, fleet, rounds } = options;
-  const rival = new ChildTask<BareLoopQuestion, void>(new URL("./bare-loop.js", import.meta.url));
-  const worker = new Side(options, options.worker, fleet);
-  const bare = new Side(
-    options,
-    { names: namesOf("bare"), pid: rival.pid },
-    new Fleet(fleet.series, fleet.partitions),
-  );
-  await createRivalTopics(cluster, bare.names, fleet.partitions);
+  const { cluster, log, fleet, rounds } = options;
+  const bareLoop = new ChildTask<BareLoopQuestion, void>(new URL("./bare-loop.js", import.meta.url));
+  const worker = new TimedLoop({
+    cluster,
+    log,
+    names: options.worker.names,
+    pid: () => options.worker.pid,
+    fleet,
+    silentSteps: 1,
+  });
+  const bare = await openBareLoop(options, bareLoop.pid);
 
   // Seasonal-naive needs two seasons, 48 steps: the first round is what makes the series mature.
-  await worker.run();
-  await worker.readForecasts(false);
-  await worker.run();
-  const written = await worker.readForecasts(true);
+  await worker.run(stepsPerRound);
+  await worker.readForecasts(() => undefined);
+  await worker.run(stepsPerRound);
+  const written = await worker.readForecasts(demandSeasonalNaive);
 
-  await rival.ask({ bootstrap: cluster.bootstrap, ...bare.names, batchRecords, written });
-  await bare.run();
+  await bareLoop.ask({ bootstrap: cluster.bootstrap, ...bare.names, batchRecords, written });
+  await bare.run(stepsPerRound);
   await bare.count();
 
+  const rivals = await openRivals(options);
+  const largest = await warmUp(rivals.running, options);
+
   for (let round = 0; round < rounds; round++) {
-    await worker.run();
-    await worker.readForecasts(true);
-    await bare.run();
+    await worker.run(stepsPerRound);
+    await worker.readForecasts(demandSeasonalNaive);
+    await bare.run(stepsPerRound);
     await bare.count();
-  }
-  rival.close();
-  await Promise.all([worker.close(), bare.close()]);
-  return toSection(worker, bare, options);
-}
-
-/** One of the two loops: its topics, its input, and what it did in each round. */
-class Side {
-  readonly names: WorkerNames;
-  readonly perSecond: number[] = [];
-  readonly cpuUs: number[] = [];
-  readonly bytesPerObservation: number[] = [];
-  readonly #pid: number;
-  readonly #cluster: Cluster;
-  readonly #fleet: Fleet;
-  readonly #forecasts: TopicTail;
-  readonly #states: TopicTail;
-  readonly #forecastIds = new Set<string>();
-  #published = 0;
-  #found = 0;
-
-  constructor(
-    { cluster, log }: ThroughputOptions,
-    { names, pid }: Pick<WorkerProcess, "names" | "pid">,
-    fleet: Fleet,
-  ) {
-    this.names = names;
-    this.#pid = pid;
-    this.#cluster = cluster;
-    this.#fleet = fleet;
-    this.#forecasts = new TopicTail(log, cluster, names.forecasts);
-    this.#states = new TopicTail(log, cluster, names.state);
-  }
-
-  async run(): Promise<void> {
-    const { group, input } = this.names;
-    const observations = this.#fleet.take(stepsPerRound * this.#fleet.series, input);
-    const cpuBefore = cpuMsOf(this.#pid);
-    const { records, ms } = await this.#cluster.timeGroup(group, input, observations);
-    this.perSecond.push((1000 * records) / ms);
-    this.cpuUs.push((1000 * (cpuMsOf(this.#pid) - cpuBefore)) / observations.length);
-    this.#published += observations.length;
-  }
-
-  /** Reads what the round wrote and checks that there is one forecast, with an id of its own, per observation. */
-  async readForecasts(isMature: boolean): Promise<readonly WrittenSizes[]> {
-    // A series has nothing to go by at its very first observation.
-    const expected = this.#published - this.#fleet.series;
-    const sizes = await this.count(expected - this.#forecastIds.size, (value) => {
-      this.#found++;
-      const { id, method } = decodeForecast(value);
-      this.#forecastIds.add(id);
-      if (isMature && method !== "seasonal-naive") throw new Error(`forecast ${id} is by ${method}`);
-    });
-    if (this.#found !== expected || this.#forecastIds.size !== expected) {
-      throw new Error(
-        `${expected} forecasts expected, ${this.#found} found, ${this.#forecastIds.size} different ones`,
-      );
+    for (const rival of rivals.running) {
+      rival.resume();
+      await rival.loop.run(stepsPerRound);
+      await rival.loop.readForecasts(demandSeasonalNaive);
+      rival.pause();
     }
-    return sizes;
   }
-
-  /** Reads what the round wrote. */
-  async count(
-    expected = stepsPerRound * this.#fleet.series,
-    read: (forecast: Buffer) => void = () => undefined,
-  ): Promise<readonly WrittenSizes[]> {
-    const sizes = Array.from({ length: this.#fleet.partitions }, () => ({
-      forecasts: [] as RecordSize[],
-      states: [] as RecordSize[],
-    }));
-    await this.#forecasts.drain(expected, (record, partition) => {
-      sizes[partition].forecasts.push(sizeOf(record));
-      read(record.value ?? Buffer.alloc(0));
-    });
-    await this.#states.drain(0, (record, partition) => sizes[partition].states.push(sizeOf(record)));
-    const bytes = sizes.flatMap(({ forecasts, states }) => [...forecasts, ...states]);
-    const inputs = stepsPerRound * this.#fleet.series;
-    this.bytesPerObservation.push(bytes.reduce((sum, [key, value]) => sum + key + value, 0) / inputs);
-    return sizes;
-  }
-
-  async close(): Promise<void> {
-    await Promise.all([this.#forecasts.close(), this.#states.close()]);
-  }
+  bareLoop.close();
+  for (const rival of rivals.running) await rival.close();
+  await Promise.all([worker.close(), bare.close()]);
+  return toSection({ worker, bare, rivals, largest }, options);
 }
 
-function sizeOf({ key, value }: StoredRecord): RecordSize {
-  return [key?.length ?? 0, value?.length ?? 0];
+function demandSeasonalNaive({ id, method }: ForecastRecord): void {
+  if (method !== "seasonal-naive") throw new Error(`forecast ${id} is by ${method}`);
 }
 
-async function createRivalTopics(cluster: Cluster, names: WorkerNames, partitions: number): Promise<void> {
-  // One request per transaction, however large: the rival need not cut.
+async function openBareLoop({ cluster, log, fleet }: ThroughputOptions, pid: number): Promise<TimedLoop> {
+  const { series, partitions } = fleet;
+  const names = namesOf("bare");
+  await createBareTopics(cluster, names, partitions);
+  const own = new Fleet(series, partitions);
+  return new TimedLoop({ cluster, log, names, pid: () => pid, fleet: own, silentSteps: 0 });
+}
+
+async function createBareTopics(cluster: Cluster, names: WorkerNames, partitions: number): Promise<void> {
+  // One request per transaction, however large: the loop need not cut.
   const settings = { "max.message.bytes": String(16 * 1024 * 1024) };
   await cluster.createTopic(names.input, partitions);
   await cluster.createTopic(names.forecasts, partitions, settings);
   await cluster.createTopic(names.state, partitions, { ...settings, "cleanup.policy": "compact" });
 }
 
-function toSection(worker: Side, bare: Side, { fleet, rounds }: ThroughputOptions): Section {
-  const [workerRates, bareRates] = [worker, bare].map(({ perSecond }) => perSecond.slice(-rounds));
-  const ratios = workerRates.map((rate, round) => rate / bareRates[round]);
-  const row = (name: string, side: Side, rates: readonly number[]) => [
-    name,
-    spread(rates, whole),
-    spread(side.cpuUs.slice(-rounds), whole),
-    whole(median(side.bytesPerObservation.slice(-rounds))),
+/**
+ * Two rounds for each rival, with a restart between them: what it forecasts in the second comes from a past that it kept
+ * through the restart. Returns the largest relative difference from the worker's forecasts.
+ */
+async function warmUp(rivals: readonly Rival[], options: ThroughputOptions): Promise<number> {
+  if (rivals.length === 0) return 0;
+  const { cluster, log, fleet, javaWarmRounds } = options;
+  const steps = 2 * stepsPerRound;
+  const reference = await collectReference({ cluster, log, fleet, steps, origins: comparedSteps });
+  const largest: number[] = [];
+  for (const { kind, title, loop, pause, resume, restart } of rivals) {
+    resume();
+    const comparison = new Comparison(title, reference);
+    await loop.run(stepsPerRound);
+    await loop.readForecasts((forecast) => comparison.add(forecast));
+    await restart();
+    await loop.run(stepsPerRound);
+    await loop.readForecasts((forecast) => comparison.add(forecast));
+    comparison.demandComplete();
+    // Java compiles what is hot as it runs: on a busy machine its CPU time per observation still
+    // fell by half after 200,000 observations.
+    for (let round = 0; round < (kind === "streams" ? javaWarmRounds : 0); round++) {
+      await loop.run(stepsPerRound);
+      await loop.readForecasts(demandSeasonalNaive);
+    }
+    pause();
+    largest.push(comparison.largest);
+  }
+  return Math.max(...largest);
+}
+
+interface Measured {
+  readonly worker: TimedLoop;
+  readonly bare: TimedLoop;
+  readonly rivals: Rivals;
+  /** Relative difference between a rival's forecasts and the worker's. */
+  readonly largest: number;
+}
+
+function toSection({ worker, bare, rivals, largest }: Measured, options: ThroughputOptions): Section {
+  const { fleet, rounds } = options;
+  const row = (title: string, { perSecond, cpuUs, bytesPerObservation }: TimedLoop) => [
+    title,
+    spread(perSecond.slice(-rounds), whole),
+    spread(cpuUs.slice(-rounds), whole),
+    whole(median(bytesPerObservation.slice(-rounds))),
   ];
-  const ratio = median(ratios);
+  const ratio = (title: string, other: TimedLoop, bar: number) => {
+    const ratios = worker.perSecond
+      .slice(-rounds)
+      .map((rate, round) => rate / other.perSecond.slice(-rounds)[round]);
+    const verdict = median(ratios) >= bar ? "" : "; MISSED";
+    return `Worker to ${title}: **${spread(ratios, decimals(2))}** (bar: at least ${bar}${verdict}).`;
+  };
+  const medianRate = ({ loop }: Rival) => median(loop.perSecond.slice(-rounds));
+  const ofKind = (kind: Rival["kind"]) =>
+    rivals.running.filter((rival) => rival.kind === kind).sort((a, b) => medianRate(b) - medianRate(a));
+  const [streams] = ofKind("streams");
+  const [python] = ofKind("python");
   return {
     title: "Throughput, exactly once, cold tier",
-    method:
+    method: [
       `${whole(fleet.series)} series on ${fleet.partitions} partitions, ${whole(stepsPerRound * fleet.series)} observations per round, ` +
-      `${rounds} rounds in turns. The worker reads, forecasts 24 steps with 9 quantiles for every observation, and commits ` +
-      "forecasts, state and offsets in transactions. The bare loop is plain kafkajs: it reads the same input and writes " +
-      `the same number of prepared records of the same sizes, with one transactional producer per partition and ${batchRecords} input records per ` +
-      "transaction. Both processes are warm; the time counts from the first commit to the last. After each round every forecast is read back: " +
-      "there is exactly one, with a unique id, for every observation.",
+        `${rounds} rounds in turns. The worker reads, forecasts 24 steps with 9 quantiles for every observation, and commits ` +
+        "forecasts, state and offsets in transactions. The bare loop is plain kafkajs: it reads the same input and writes " +
+        `the same number of prepared records of the same sizes, with one transactional producer per partition and ${batchRecords} input records per ` +
+        "transaction. All processes are warm; the time counts from the first commit to the last. After each round every forecast is read back: " +
+        "there is exactly one, with a unique id, for every observation.",
+      ...(rivals.running.length === 0 ? [] : [describeRivals(options, largest)]),
+    ].join(" "),
     columns: ["loop", "observations/s", "CPU µs per observation", "bytes written per observation"],
-    rows: [row("worker", worker, workerRates), row("bare kafkajs", bare, bareRates)],
-    outcome: `Worker to bare loop: **${spread(ratios, decimals(2))}** (bar: at least ${bar}${ratio >= bar ? "" : "; MISSED"}).`,
+    rows: [
+      row("worker", worker),
+      row("bare kafkajs", bare),
+      ...rivals.running.map(({ title, loop }) => row(title, loop)),
+      ...[...rivals.absences].map(([title, reason]) => [title, `not run: ${reason}`, "", ""]),
+    ],
+    outcome: [
+      ratio("bare loop", bare, bars.bare),
+      ...(streams === undefined
+        ? []
+        : [ratio(`Kafka Streams at its best (${streams.title})`, streams.loop, bars.streams)]),
+      ...(python === undefined
+        ? []
+        : [ratio(`the Python consumer at its best (${python.title})`, python.loop, bars.python)]),
+    ].join(" "),
   };
+}
+
+function describeRivals({ fleet, javaWarmRounds }: ThroughputOptions, largest: number): string {
+  const javaObservations = whole((1 + javaWarmRounds) * stepsPerRound * fleet.series);
+  return (
+    "The rivals do the same job in their own way and write the same message; they are paused when it is not their turn, neither score nor calibrate, and give no forecast for the " +
+    `first ${silentSteps} observations of a series, all of them before the timed rounds. Before timing, each is restarted to show that its state is restored, and its forecasts ` +
+    `are compared with those of a worker whose calibration is off, for all ${whole(fleet.series)} series at ${comparedSteps.length} origins: all fields but the scores are equal, and ` +
+    `means, standard deviations and quantiles are within ${tolerance.toExponential()} of each other (largest relative difference ${largest.toExponential(0)}). Kafka Streams has seen ${javaObservations} observations since its restart when timing begins.`
+  );
 }

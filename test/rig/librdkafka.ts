@@ -1,14 +1,14 @@
 // Kafka clients that share no code with the product: librdkafka, in small Python programs. Fetched once as a wheel
 // with the machine's own pip and kept in the cache; otherwise the reason for a loud skip.
 
-import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { SetupError } from "../../scripts/tensorflow/machine.ts";
 import { cachedFolder, isCached } from "./cache.ts";
 import { isCi } from "./ci.ts";
-import { fetchWheel, missingPip } from "./pip.ts";
+import { fetchWheel, missingPip, pythonVersion } from "./pip.ts";
 import { projectRoot } from "./project.ts";
 
 const version = "2.16.0";
@@ -32,13 +32,8 @@ export async function missingLibrdkafka(): Promise<string | null> {
 
 /** A wheel fits one version of Python. */
 function cacheName(): string {
-  pythonVersion ??= spawnSync("python3", ["-c", "import sys; print('%d.%d' % sys.version_info[:2])"], {
-    encoding: "utf8",
-  }).stdout?.trim();
-  return `confluent-kafka-${version}-py${pythonVersion}`;
+  return `confluent-kafka-${version}-py${pythonVersion()}`;
 }
-
-let pythonVersion: string | undefined;
 
 async function fetchClient(): Promise<string | null> {
   const lack = missingPip("librdkafka");
