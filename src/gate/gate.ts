@@ -1,8 +1,9 @@
 // The gate decides which challenger, if any, replaces the champion. All are scored on a tail of the history that none of them
 // was trained on. A challenger must beat the champion there by the margin, and the baseline by the margin on the tail and the folds of
-// its training together. Where a champion serves, it must also not be worse than the baseline on the tail by more than the margin: the
-// series may have changed since the folds. After a promotion the gate compares once more: a model that does worse on probation
-// than its predecessor would have done is rolled back. Verdicts carry the numbers that decided.
+// its training together. Where a champion serves, the series may have changed since the folds: it then suffices to beat the baseline on the
+// tail, and a challenger that is worse than the baseline on the tail by more than the margin is refused. After a promotion the gate
+// compares once more: a model that does worse on probation than its predecessor would have done is rolled back. Verdicts carry the
+// numbers that decided.
 //
 // The champion is compared on the tail only: it may have been trained on the folds.
 
@@ -183,7 +184,7 @@ function praise(winner: Contender, tail: Scores, { champion, baseline, baselineN
     ...(champion?.fitness === "fit" ? [`the champion by ${lead(tail, champion)}`] : []),
     ...(champion?.fitness === "unfit" ? [`the champion, which is unfit: ${champion.reason}`] : []),
     ...(baseline.fitness === "fit"
-      ? [`${baselineName} by ${lead(...overall(tail, baseline, winner.folds))}`]
+      ? [`${baselineName} by ${lead(...againstBaseline(tail, baseline, winner.folds, champion))}`]
       : []),
   ];
   return parts.length === 0 ? "nobody else could forecast" : `better than ${parts.join(" and ")}`;
@@ -205,13 +206,14 @@ function blame(
   if (isAhead(champion) && !(isAhead(baseline) && combinedRatio(baseline, champion) < 1))
     return "the champion is better";
   if (baseline.fitness === "fit") {
-    const [own, other] = overall(tail, baseline, folds);
+    const [own, other] = againstBaseline(tail, baseline, folds, champion);
     const isWorseOnTail = champion !== null && combinedRatio(tail, baseline) > 1 + margin;
     if (combinedRatio(other, own) < 1 || isWorseOnTail) return `${baselineName} is best`;
   }
   const isBehindChampion = champion?.fitness === "fit" && !isBetter(tail, champion, margin);
   if (isBehindChampion) return shortfall(combinedRatio(tail, champion), "the champion", margin);
-  const combined = baseline.fitness === "fit" ? combinedRatio(...overall(tail, baseline, folds)) : 1;
+  const combined =
+    baseline.fitness === "fit" ? combinedRatio(...againstBaseline(tail, baseline, folds, champion)) : 1;
   return shortfall(combined, baselineName, margin);
 }
 
@@ -338,7 +340,6 @@ function beats(one: Judgement, other: Judgement, margin: number): boolean {
   return one.fitness === "fit" && (other.fitness === "unfit" || isBetter(one, other, margin));
 }
 
-/** Better on tail and folds together, and if it is not the first model, not worse on the tail, which is the newest part. */
 function beatsBaseline(
   { judgement, folds }: Contender,
   { champion, baseline }: Field,
@@ -346,21 +347,24 @@ function beatsBaseline(
 ): boolean {
   if (judgement.fitness === "unfit" || baseline.fitness === "unfit")
     return beats(judgement, baseline, margin);
-  if (!isBetter(...overall(judgement, baseline, folds), margin)) return false;
+  if (!isBetter(...againstBaseline(judgement, baseline, folds, champion), margin)) return false;
   return champion === null || combinedRatio(judgement, baseline) <= 1 + margin;
 }
 
-/** Errors of a challenger and of the baseline in all that counts. */
-function overall(
+/** Errors of a challenger and of the baseline in what counts: tail and folds, or the tail alone where that is better for a successor. */
+function againstBaseline(
   challenger: Scores,
   baseline: Scores,
   folds: FoldEvidence | null,
+  champion: Judgement | null,
 ): readonly [Errors, Errors] {
-  if (folds === null) return [challenger, baseline];
-  return [
+  const tail = [challenger, baseline] as const;
+  if (folds === null) return tail;
+  const overall = [
     poolErrors(challenger, folds.challenger, folds.steps),
     poolErrors(baseline, folds.baseline, folds.steps),
-  ];
+  ] as const;
+  return champion !== null && combinedRatio(...tail) < combinedRatio(...overall) ? tail : overall;
 }
 
 function ratios(one: Errors, other: Errors): readonly [number, number] {

@@ -81,7 +81,19 @@ describe("against seasonal-naive, the folds of a training count with the tail", 
     assert.equal(verdict.reason, "seasonal-naive is best");
   });
 
-  test("and a model that is worse on the folds is refused though it leads on the tail", async () => {
+  test("and where a champion serves, a model that leads on the tail is promoted: the series may have changed", async () => {
+    const champion = { model: stillModel({ key: "champion", bias: 9 }), trainedToMs: trainedTo * hourMs };
+    const challengers = [challenger({ folds: weakFolds })];
+    const { outcome, reason, numbers } = await gate(noise(steps), { champion, challengers });
+    assert.equal(outcome, "promoted", reason);
+    const ratio = Math.sqrt(
+      (numbers.challengerMase * numbers.challengerCrps) / (numbers.naiveMase * numbers.naiveCrps),
+    );
+    const lead = Number((100 * (1 - ratio)).toFixed(1));
+    assert.match(reason, new RegExp(`seasonal-naive by ${lead} %$`, "u"));
+  });
+
+  test("and a first model that is worse on the folds is refused though it leads on the tail", async () => {
     const verdict = await gate(noise(steps), { challengers: [challenger({ folds: weakFolds })] });
     assert.equal(verdict.outcome, "refused");
     assert.equal(verdict.reason, "seasonal-naive is best");
