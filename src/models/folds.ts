@@ -91,17 +91,14 @@ function isWhole(series: TrainingSeries, origin: number, { channels, longest, ho
 function originsOf(
   series: TrainingSeries,
   { from, to }: { readonly from: number; readonly to: number },
-  { horizon, channels, longest }: FoldReach,
+  reach: FoldReach,
 ): number[] {
+  const { horizon } = reach;
   const stride = Math.max(1, Math.floor(Math.min(horizon / 4, (to - from - horizon) / wantedOrigins)));
   const origins: number[] = [];
   for (let origin = from; origin + horizon <= to; origin += stride) {
-    const seen = series.values.subarray(
-      Math.max(0, origin - longest) * channels,
-      (origin + horizon) * channels,
-    );
-    if (origin < longest || !seen.every((value) => Number.isFinite(value))) continue;
-    if (observedSteps(series, origin, horizon).length > 0) origins.push(origin);
+    if (!isWhole(series, origin, reach)) continue;
+    if (series.filled === null || observedSteps(series, origin, horizon).length > 0) origins.push(origin);
   }
   return origins;
 }

@@ -172,11 +172,15 @@ class CandidatePool {
     const { channels } = this.#task;
     const m = this.#outputs;
     let at = firstOriginOf(fold, this.folds) * m;
-    for (const { series, step } of fold.origins) {
-      applyMap(map, values[series], step * channels, { into, at });
-      const first = this.#numberOf(series, step) * channels;
-      for (let o = 0; week !== null && o < m; o++) into[at + o] += week[modulo(first + o, week.length)];
-      at += m;
+    for (const [series, own] of values.entries()) {
+      const steps = fold.origins.filter((origin) => origin.series === series).map(({ step }) => step);
+      const ends = steps.map((step) => step * channels);
+      applyMap(map, own, ends, { into, at });
+      for (const step of steps) {
+        const first = this.#numberOf(series, step) * channels;
+        for (let o = 0; week !== null && o < m; o++) into[at + o] += week[modulo(first + o, week.length)];
+        at += m;
+      }
     }
   }
 
@@ -217,9 +221,11 @@ class CandidatePool {
     if (pool.length === 0) return null;
     const shares = this.#sharesOf(pool);
     const forecasts = new Float64Array(errors.actual.length);
-    for (const [i, judged] of pool.entries())
-      for (let k = 0; k < forecasts.length; k++)
-        forecasts[k] += shares[i][k % this.#outputs] * judged.forecasts[k];
+    const m = this.#outputs;
+    for (const [i, judged] of pool.entries()) {
+      for (let at = 0; at < forecasts.length; at += m)
+        for (let o = 0; o < m; o++) forecasts[at + o] += shares[i][o] * judged.forecasts[at + o];
+    }
     const kept = pool
       .map(({ candidate }, i) => ({ candidate, shares: shares[i] }))
       .filter((one) => one.shares.some((share) => share > 0));
@@ -295,7 +301,7 @@ class CandidatePool {
     for (const { trainTo, origins } of folds) {
       const { map, week } = this.#averageBefore(chosen, trainTo);
       for (const { series, step } of origins) {
-        applyMap(map, this.#scaled[series], step * channels, { into: forecasts, at });
+        applyMap(map, this.#scaled[series], [step * channels], { into: forecasts, at });
         const terms = week === null ? [] : weekAhead(week, this.#numberOf(series, step) - 1, channels);
         for (const [o, term] of terms.entries()) forecasts[at + o] += term;
         at += this.#outputs;

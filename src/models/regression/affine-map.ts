@@ -19,19 +19,36 @@ export interface MapShape {
   readonly channels: number;
 }
 
-/**
- * Writes the outputs for the window that ends before `end` to `into[at …]`. Four outputs at a time: they share the reads of the
- * window, and their sums do not wait for one another.
- */
+/** Writes the outputs for the windows that end before `ends` to `into[at …]`, window after window. */
 export function applyMap(
+  map: AffineMap,
+  values: Float64Array,
+  ends: readonly number[],
+  { into, at }: { readonly into: Float64Array; readonly at: number },
+): void {
+  const m = map.constant.length;
+  let w = 0;
+  for (; w + 2 <= ends.length; w += 2) applyToTwo(map, values, ends[w], ends[w + 1], into, at + w * m);
+  if (w < ends.length) applyToTwo(map, values, ends[w], ends[w], into, at + w * m);
+}
+
+/**
+ * Four outputs of two windows at a time: they share the reads of windows and weights, and their sums do not wait for one another. The
+ * outputs of the second window follow those of the first.
+ */
+function applyToTwo(
   { weights, constant }: AffineMap,
   values: Float64Array,
   end: number,
-  { into, at }: { readonly into: Float64Array; readonly at: number },
+  nextEnd: number,
+  into: Float64Array,
+  at: number,
 ): void {
   const m = constant.length;
   const p = weights.length / m;
   const start = end - p;
+  const nextStart = nextEnd - p;
+  const next = nextEnd === end ? at : at + m;
   let o = 0;
   for (; o + 4 <= m; o += 4) {
     const a = o * p;
@@ -42,19 +59,39 @@ export function applyMap(
     let s1 = constant[o + 1];
     let s2 = constant[o + 2];
     let s3 = constant[o + 3];
+    let t0 = s0;
+    let t1 = s1;
+    let t2 = s2;
+    let t3 = s3;
     for (let i = 0; i < p; i++) {
       const x = values[start + i];
-      s0 += weights[a + i] * x;
-      s1 += weights[b + i] * x;
-      s2 += weights[c + i] * x;
-      s3 += weights[d + i] * x;
+      const y = values[nextStart + i];
+      const w0 = weights[a + i];
+      const w1 = weights[b + i];
+      const w2 = weights[c + i];
+      const w3 = weights[d + i];
+      s0 += w0 * x;
+      s1 += w1 * x;
+      s2 += w2 * x;
+      s3 += w3 * x;
+      t0 += w0 * y;
+      t1 += w1 * y;
+      t2 += w2 * y;
+      t3 += w3 * y;
     }
     into[at + o] = s0;
     into[at + o + 1] = s1;
     into[at + o + 2] = s2;
     into[at + o + 3] = s3;
+    into[next + o] = t0;
+    into[next + o + 1] = t1;
+    into[next + o + 2] = t2;
+    into[next + o + 3] = t3;
   }
-  for (; o < m; o++) into[at + o] = constant[o] + dot(weights, o * p, values, start, p);
+  for (; o < m; o++) {
+    into[at + o] = constant[o] + dot(weights, o * p, values, start, p);
+    into[next + o] = constant[o] + dot(weights, o * p, values, nextStart, p);
+  }
 }
 
 /** The same as one window length ago. */

@@ -6,50 +6,52 @@
 /** Smallest square of a pivot: where inputs are copies of one another, rounding can leave a pivot at zero or below. */
 const leastPivot = 1e-12;
 
-export class Factor {
-  readonly #size: number;
-  readonly #lower: Float64Array;
-  /** Lᵀ: back substitution then reads along rows. */
-  readonly #upper: Float64Array;
+/** L and Lᵀ: back substitution then reads along rows. Kept, because each is too large to be collected cheaply. */
+let lower = new Float64Array(0);
+let upper = new Float64Array(0);
 
-  constructor(size: number) {
-    this.#size = size;
-    this.#lower = new Float64Array(size * size);
-    this.#upper = new Float64Array(size * size);
+/** Of G, the first p·p numbers count. Replaces C by B. */
+export function solveRidge(
+  gram: Float64Array,
+  p: number,
+  ridge: number,
+  outputs: Float64Array,
+  count: number,
+): void {
+  factorise(gram, p, ridge);
+  let o = 0;
+  for (; o + 4 <= count; o += 4) {
+    forwardFour(lower, outputs, o * p, p);
+    backwardFour(upper, outputs, o * p, p);
   }
-
-  factorise(gram: Float64Array, ridge: number): void {
-    const p = this.#size;
-    const l = this.#lower;
-    l.set(gram);
-    for (let i = 0; i < p; i++) l[i * p + i] += ridge;
-    for (let i = 0; i < p; i += 2) {
-      if (i + 1 < p) reducePair(l, p, i);
-      finishRow(l, p, i, i + 1 < p ? i - (i % 4) : 0);
-      if (i + 1 < p) finishRow(l, p, i + 1, i - (i % 4));
-    }
-    for (let i = 0; i < p; i++) {
-      for (let j = 0; j <= i; j++) this.#upper[j * p + i] = l[i * p + j];
+  for (; o < count; o++) {
+    const row = outputs.subarray(o * p, (o + 1) * p);
+    for (let i = 0; i < p; i++) row[i] = (row[i] - dot(lower, i * p, row, 0, i)) / lower[i * p + i];
+    for (let i = p - 1; i >= 0; i--) {
+      const known = dot(upper, i * p + i + 1, row, i + 1, p - i - 1);
+      row[i] = (row[i] - known) / upper[i * p + i];
     }
   }
+}
 
-  /** Replaces C by B. */
-  solve(outputs: Float64Array, count: number): void {
-    const p = this.#size;
-    let o = 0;
-    for (; o + 4 <= count; o += 4) {
-      forwardFour(this.#lower, outputs, o * p, p);
-      backwardFour(this.#upper, outputs, o * p, p);
-    }
-    for (; o < count; o++) {
-      const row = outputs.subarray(o * p, (o + 1) * p);
-      for (let i = 0; i < p; i++)
-        row[i] = (row[i] - dot(this.#lower, i * p, row, 0, i)) / this.#lower[i * p + i];
-      for (let i = p - 1; i >= 0; i--) {
-        const known = dot(this.#upper, i * p + i + 1, row, i + 1, p - i - 1);
-        row[i] = (row[i] - known) / this.#upper[i * p + i];
-      }
-    }
+function factorise(gram: Float64Array, p: number, ridge: number): void {
+  if (lower.length < p * p) {
+    lower = new Float64Array(p * p);
+    upper = new Float64Array(p * p);
+  }
+  const l = lower;
+  const u = upper;
+  for (let i = 0; i < p; i++) {
+    for (let j = 0; j < i; j++) l[i * p + j] = gram[i * p + j];
+    l[i * p + i] = gram[i * p + i] + ridge;
+  }
+  for (let i = 0; i < p; i += 2) {
+    if (i + 1 < p) reducePair(l, p, i);
+    finishRow(l, p, i, i + 1 < p ? i - (i % 4) : 0);
+    if (i + 1 < p) finishRow(l, p, i + 1, i - (i % 4));
+  }
+  for (let i = 0; i < p; i++) {
+    for (let j = 0; j <= i; j++) u[j * p + i] = l[i * p + j];
   }
 }
 

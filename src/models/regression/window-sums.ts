@@ -7,7 +7,7 @@
 // and the sums take O(n·p·C + p²) operations instead of O(n·p²).
 
 import type { AffineMap, MapShape } from "./affine-map.ts";
-import { dot, Factor } from "./cholesky.ts";
+import { dot, solveRidge } from "./cholesky.ts";
 
 /** What a window is taken relative to before it enters the regression, and its outputs with it. */
 export type Level = "none" | "last" | "mean";
@@ -52,7 +52,8 @@ export class WindowSums {
     const width = inputs + outputs;
     const first = start * C;
     const last = first + (count - 1) * C;
-    const run = new Float64Array(inputs * width);
+    const isFirst = this.#rows === 0;
+    const run = isFirst ? this.#products : new Float64Array(inputs * width);
     for (let i = 0; i < C; i++) {
       for (let j = i; j < width; j++) {
         let sum = 0;
@@ -68,7 +69,7 @@ export class WindowSums {
           run[(i - C) * width + j - C] - left * values[first + j - C] + entered * values[last + j];
       }
     }
-    for (let i = 0; i < run.length; i++) this.#products[i] += run[i];
+    for (let i = 0; i < run.length && !isFirst; i++) this.#products[i] += run[i];
     for (let j = 0; j < width; j++) {
       let sum = 0;
       for (let r = 0, at = first + j; r < count; r++, at += C) sum += values[at];
@@ -110,7 +111,6 @@ export class Regression {
   readonly #cross: Float64Array;
   /** Of inputs and outputs. */
   readonly #means: Float64Array;
-  readonly #factor: Factor;
   #scale = 0;
 
   constructor(sums: WindowSums, level: Level, hasConstant: boolean) {
@@ -120,7 +120,6 @@ export class Regression {
     this.#gram = new Float64Array(p * p);
     this.#cross = new Float64Array(m * p);
     this.#means = new Float64Array(p + m);
-    this.#factor = new Factor(p);
     this.#fill(hasConstant);
   }
 
@@ -147,10 +146,8 @@ export class Regression {
   /** The map of whole windows, with the level put back in. */
   solve(penalty: number): AffineMap {
     const { inputs: p, outputs: m } = this.#sums;
-    // A flat series has the scale 0; any penalty above zero then gives weights of 0.
-    this.#factor.factorise(this.#gram, penalty * Math.max(this.#scale, 1e-12));
     const weights = this.#cross.slice();
-    this.#factor.solve(weights, m);
+    solveRidge(this.#gram, p, this.#ridge(penalty), weights, m);
     const constant = new Float64Array(m);
     for (let o = 0; o < m; o++) {
       constant[o] = this.#means[p + o] - dot(weights, o * p, this.#means, 0, p);
@@ -165,26 +162,29 @@ export class Regression {
    */
   solvePhases(penalty: number, season: number): AffineMap {
     const { inputs: p, outputs: m } = this.#sums;
-    const ridge = penalty * Math.max(this.#scale, 1e-12);
     const weights = new Float64Array(m * p);
     const constant = new Float64Array(m);
+    const most = season + 3 * Math.ceil(p / season);
+    const gram = new Float64Array(most * most);
     for (let o = 0; o < m; o++) {
       const seen = phaseInputs(o, p, season);
       const q = seen.length;
-      const gram = new Float64Array(q * q);
       const solution = new Float64Array(q);
       for (let i = 0; i < q; i++) {
         for (let j = 0; j <= i; j++) gram[i * q + j] = this.#gram[seen[i] * p + seen[j]];
         solution[i] = this.#cross[o * p + seen[i]];
       }
-      const factor = new Factor(q);
-      factor.factorise(gram, ridge);
-      factor.solve(solution, 1);
+      solveRidge(gram, q, this.#ridge(penalty), solution, 1);
       for (let i = 0; i < q; i++) weights[o * p + seen[i]] = solution[i];
       constant[o] = this.#means[p + o] - dot(weights, o * p, this.#means, 0, p);
       this.#addLevel(weights, o);
     }
     return { weights, constant };
+  }
+
+  /** A flat series has the scale 0; any penalty above zero then gives weights of 0. */
+  #ridge(penalty: number): number {
+    return penalty * Math.max(this.#scale, 1e-12);
   }
 
   /** a_d + Σ w·(x − a_c) as weights of x alone. */

@@ -87,16 +87,21 @@ describe("a smoothing map", () => {
 });
 
 describe("a map", () => {
-  test("applied to the window before a step gives constant plus weighted sum, for any number of outputs", () => {
+  test("applied to windows gives constant plus weighted sum, for any number of outputs and windows", () => {
     for (const outputs of [1, 3, 4, 6]) {
       const map: AffineMap = {
         weights: Float64Array.from({ length: outputs * 5 }, (_, i) => Math.sin(i)),
         constant: Float64Array.from({ length: outputs }, (_, o) => o),
       };
       const values = Float64Array.from({ length: 9 }, (_, t) => Math.cos(t));
-      const into = new Float64Array(outputs + 2);
-      applyMap(map, values, 7, { into, at: 2 });
-      near([...into.subarray(2)], apply(map, [...values.subarray(2, 7)]));
+      for (const ends of [[], [7], [5, 9], [6, 8, 7]]) {
+        const into = new Float64Array(ends.length * outputs + 2);
+        applyMap(map, values, ends, { into, at: 2 });
+        near(
+          [...into],
+          [0, 0, ...ends.flatMap((end) => apply(map, [...values.subarray(end - 5, end)]))],
+        );
+      }
     }
   });
 

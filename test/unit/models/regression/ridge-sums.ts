@@ -3,7 +3,7 @@
 // Legend: p inputs, m outputs, n rows; x̄, ȳ means over the rows.
 //   G = Σ(x − x̄)(x − x̄)ᵀ/n,  C = Σ(x − x̄)(y − ȳ)ᵀ/n,  B = (G + λ·s·I)⁻¹C with s = trace(G)/p
 
-import { Factor } from "../../../../src/models/regression/cholesky.ts";
+import { solveRidge } from "../../../../src/models/regression/cholesky.ts";
 
 /** Rows added at a time: each sum is then read and written once for four products. */
 const block = 4;
@@ -96,10 +96,8 @@ export class RidgeSums {
       for (let o = 0; o < m; o++) cross[o * p + i] = this.#xy[o * p + i] / n - mean * (this.#y[o] / n);
       trace += gram[i * p + i];
     }
-    const factor = new Factor(p);
     // A flat series has trace 0; any penalty above zero then gives B = 0.
-    factor.factorise(gram, penalty * Math.max(trace / p, 1e-12));
-    factor.solve(cross, m);
+    solveRidge(gram, p, penalty * Math.max(trace / p, 1e-12), cross, m);
     const b = new Float64Array(p * m);
     for (let o = 0; o < m; o++) for (let i = 0; i < p; i++) b[i * m + o] = cross[o * p + i];
     return b;

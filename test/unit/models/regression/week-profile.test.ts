@@ -85,7 +85,7 @@ describe("the profile of a week", () => {
     const end = 300;
     const at = (map: typeof plain.map, values: Float64Array) => {
       const into = new Float64Array(9);
-      applyMap(map, values, end, { into, at: 0 });
+      applyMap(map, values, [end], { into, at: 0 });
       return into;
     };
     const term = weekAhead(
