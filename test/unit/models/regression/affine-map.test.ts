@@ -97,10 +97,7 @@ describe("a map", () => {
       for (const ends of [[], [7], [5, 9], [6, 8, 7]]) {
         const into = new Float64Array(ends.length * outputs + 2);
         applyMap(map, values, ends, { into, at: 2 });
-        near(
-          [...into],
-          [0, 0, ...ends.flatMap((end) => apply(map, [...values.subarray(end - 5, end)]))],
-        );
+        near([...into], [0, 0, ...ends.flatMap((end) => apply(map, [...values.subarray(end - 5, end)]))]);
       }
     }
   });
