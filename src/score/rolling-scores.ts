@@ -8,7 +8,7 @@
 // CRPS is in units of the series.
 
 import type { LiveScores } from "../domain.ts";
-import type { MaturedSlot } from "./pending-forecasts.ts";
+import type { MaturedSlot } from "./matured-slot.ts";
 
 export const STEPS = 0;
 export const ABSOLUTE = 1;
@@ -106,16 +106,16 @@ export class SlotScores {
   /** Replaces the sums by those of another slot. `errorCap` limits the mean error in the capped sum. */
   compute(matured: MaturedSlot, naiveErrors: readonly number[], errorCap: number): void {
     const { levels, weights, below, above, medianShare, lows, highs } = this.rule;
-    const { count, quantiles, starts, actuals } = matured;
+    const { count, quantiles, actuals } = matured;
     const { sums } = this;
     const channels = naiveErrors.length;
     const share = 1 / channels;
     let absolute = 0;
     let crpss = 0;
     sums.fill(0);
-    for (let i = 0; i < count; i++) {
-      for (let c = 0, at = starts[i]; c < channels; c++, at += levels.length) {
-        const actual = actuals[c];
+    for (let i = 0, output = 0, at = 0; i < count; i++) {
+      for (let c = 0; c < channels; c++, output++, at += levels.length) {
+        const actual = actuals[output];
         const most = MOST_NAIVE_ERRORS * naiveErrors[c];
         let crps = 0;
         for (let l = 0; l < levels.length; l++) {

@@ -6,7 +6,7 @@ const slabBytes = 64 * 1024;
 
 /** A record as the generated writers take it: an array of doubles, or bytes that hold numbers, may be a typed array. */
 export type Writable<T> = T extends Uint8Array
-  ? Uint8Array | Float32Array | Float64Array
+  ? Uint8Array | Uint16Array | Float32Array | Float64Array
   : T extends readonly number[]
     ? T | Float64Array
     : T extends readonly (infer Item)[]
@@ -70,10 +70,12 @@ export class AvroWriter {
   }
 
   /** The numbers of a typed array are written little-endian. */
-  writeBytes(bytes: Uint8Array | Float32Array | Float64Array): void {
+  writeBytes(bytes: Uint8Array | Uint16Array | Float32Array | Float64Array): void {
     this.writeLong(bytes.byteLength);
     if (bytes instanceof Float32Array) this.#appendFloats(bytes);
     else if (bytes instanceof Float64Array) this.#appendDoubles(bytes);
+    else if (bytes instanceof Uint16Array)
+      this.#append(new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength));
     else this.#append(bytes);
   }
 
