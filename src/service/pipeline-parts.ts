@@ -70,7 +70,12 @@ export async function buildPipelineParts(
   const registryAtStart = openRegistry(config, 2_000);
   const settingsOf = seriesRules(config.series);
   const rulesOf = cachedRules((settings) => resolveRetrainRules(retrain, settings));
-  const encode = await createForecastEncoder(output.format, topics.forecasts, registryAtStart);
+  const encode = await createForecastEncoder(output.format, {
+    topic: topics.forecasts,
+    precision: output.precision,
+    registry: registryAtStart,
+    refused: (reason) => logger.info({ reason }, "forecasts are written as doubles"),
+  });
   // After the last step that may be retried, so that each warning is logged once.
   for (const reason of found.warnings) logger.warn({ reason }, "topic at risk");
   return {
