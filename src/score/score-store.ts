@@ -4,7 +4,9 @@
 
 import { setImmediate } from "node:timers/promises";
 import type { SeriesSettings } from "../domain.ts";
+import type { Phase } from "../models/life.ts";
 import { ForecastnetError } from "../runtime/errors.ts";
+import { QualityCounts } from "../runtime/fleet-quality.ts";
 import { createScoreRule } from "./rolling-scores.ts";
 import {
   readPending,
@@ -18,20 +20,31 @@ import {
 import { ScoringPeriod, Scratch } from "./scoring-period.ts";
 import { type ScoringRules, SeriesScores } from "./series-scores.ts";
 
-export interface ScoreStoreParts extends Omit<ScoringRules, "scratch"> {
+export interface ScoreStoreParts extends Omit<ScoringRules, "scratch" | "seriesByPhase"> {
   /** Levels of the quantiles that forecasts state, ascending. */
   readonly levels: readonly number[];
   readonly settingsOf: (seriesId: string) => SeriesSettings;
+  /** True for series that the metrics show by name. Default: none. */
+  readonly isNamed?: (seriesId: string) => boolean;
 }
 
 export class ScoreStore {
+  /** As of the last `takeChanges`, or of the restore. */
+  readonly quality: QualityCounts;
+  readonly seriesByPhase: Record<Phase, number> = { cold: 0, training: 0, champion: 0, drifting: 0 };
   readonly #rules: ScoringRules;
   readonly #settingsOf: (seriesId: string) => SeriesSettings;
   readonly #scoresById = new Map<string, SeriesScores>();
   readonly #changed = new Set<SeriesScores>();
 
-  constructor({ levels, settingsOf, rollingSteps, calibration }: ScoreStoreParts) {
-    this.#rules = { scratch: new Scratch(createScoreRule(levels)), rollingSteps, calibration };
+  constructor({ levels, settingsOf, rollingSteps, calibration, isNamed }: ScoreStoreParts) {
+    const rule = createScoreRule(levels);
+    const { seriesByPhase } = this;
+    this.#rules = { scratch: new Scratch(rule), seriesByPhase, rollingSteps, calibration };
+    this.quality = new QualityCounts(
+      rule.intervals.map(({ stated }) => stated),
+      isNamed,
+    );
     this.#settingsOf = settingsOf;
   }
 
@@ -45,6 +58,7 @@ export class ScoreStore {
     if (scores === undefined) {
       scores = new SeriesScores(seriesId, this.#rules, this.#changed);
       this.#scoresById.set(seriesId, scores);
+      this.seriesByPhase[scores.life.phase]++;
     }
     return scores;
   }
@@ -67,13 +81,18 @@ export class ScoreStore {
     if (scores === undefined) return [];
     this.#scoresById.delete(seriesId);
     this.#changed.delete(scores);
+    this.seriesByPhase[scores.life.phase]--;
+    this.quality.remove(scores);
     return scores.keys();
   }
 
   /** The records that changed since the last call. */
   takeChanges(): ScoreRecord[] {
     const records: ScoreRecord[] = [];
-    for (const scores of this.#changed) scores.takeRecords(records);
+    for (const scores of this.#changed) {
+      scores.takeRecords(records);
+      this.quality.update(scores);
+    }
     this.#changed.clear();
     return records;
   }
@@ -110,6 +129,7 @@ export class ScoreStore {
     // Another length when calibration was off, or worked otherwise, when the state was stored: then it restarts.
     if (period.calibrator?.canLoad(calibration.length)) period.calibrator.load(calibration, learntSteps);
     scores.resume(life, period);
+    this.quality.update(scores);
     return true;
   }
 

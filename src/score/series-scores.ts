@@ -13,15 +13,17 @@ import type {
   Window,
 } from "../domain.ts";
 import { boundQuantiles } from "../models/bounds.ts";
-import { type Life, lineOf, newLife } from "../models/life.ts";
+import { type Life, lineOf, newLife, type Phase } from "../models/life.ts";
 import { errorCapOf, meanOf, naiveErrorOf } from "../models/scores.ts";
-import type { SeriesQuality } from "../runtime/metric-groups.ts";
+import type { CountedSeries } from "../runtime/fleet-quality.ts";
 import { liveKey, pendingKey, type ScoreRecord, writePending, writeState } from "./score-records.ts";
 import { ScoringPeriod, type Scratch } from "./scoring-period.ts";
 
 /** The same for all series of a score store. */
 export interface ScoringRules {
   readonly scratch: Scratch;
+  /** Numbers of the store's series. */
+  readonly seriesByPhase: Record<Phase, number>;
   /** Age in slots at which a score weighs 1/e. */
   readonly rollingSteps: (settings: SeriesSettings) => number;
   readonly calibration: { readonly enabled: boolean; readonly publishRaw: boolean };
@@ -30,8 +32,9 @@ export interface ScoringRules {
 const METHOD = "adaptive-conformal";
 const none: readonly never[] = [];
 
-export class SeriesScores {
+export class SeriesScores implements CountedSeries {
   readonly seriesId: string;
+  countedPlace = -1;
   readonly #rules: ScoringRules;
   /** The store's set of series to write; every change adds this one. */
   readonly #changed: Set<SeriesScores>;
@@ -55,7 +58,7 @@ export class SeriesScores {
 
   /** Stored with the next batch: the lifecycle sets it, the score stage writes it. */
   set life(life: Life) {
-    this.#life = life;
+    this.#moveTo(life);
     this.#markState();
   }
 
@@ -96,15 +99,11 @@ export class SeriesScores {
     return frame.errorCap === Number.POSITIVE_INFINITY ? null : rolling.cappedMase;
   }
 
-  /** The scores as metrics show them; null until as many slots as the horizon have been scored. */
-  quality(): SeriesQuality | null {
+  /** For the metrics: MASE, CRPS over the naive error, coverages. False until as many slots as the horizon are scored. */
+  writeQuality(target: Float64Array): boolean {
     const period = this.#period;
-    if (period === null || this.scoredSlots < period.frame.horizon) return null;
-    const scores = period.scores();
-    if (scores === null) return null;
-    const { seriesId } = this;
-    const { mase, crps, coverage } = scores;
-    return { seriesId, mase, scaledCrps: crps / meanOf(period.frame.naiveErrors), coverage };
+    if (period === null || this.scoredSlots < period.frame.horizon) return false;
+    return period.rolling.writeMeans(target, meanOf(period.frame.naiveErrors));
   }
 
   /** Scores an observed slot in every pending forecast that covers it; returns their number. */
@@ -145,7 +144,7 @@ export class SeriesScores {
 
   /** Continues from stored facts. */
   resume(life: Life, period: ScoringPeriod | null): void {
-    this.#life = life;
+    this.#moveTo(life);
     this.#period = period;
   }
 
@@ -211,6 +210,13 @@ export class SeriesScores {
     );
     this.#markState();
     return this.#period;
+  }
+
+  #moveTo(life: Life): void {
+    const { seriesByPhase } = this.#rules;
+    seriesByPhase[this.#life.phase]--;
+    seriesByPhase[life.phase]++;
+    this.#life = life;
   }
 
   #markState(): void {
