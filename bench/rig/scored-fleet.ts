@@ -54,24 +54,29 @@ export class ScoredFleet {
     return new ScoredFleet(series, { config, clock, parts });
   }
 
-  /** Each series takes another step. Only the last `scored` steps are forecast and scored. */
-  advance(steps: number, scored: number): void {
+  /** Each series takes so many steps, lane after lane. Only the last `scored` steps are forecast and scored. */
+  advance(steps: number, scored: number, afterLane: (lane: Lane) => void = () => {}): void {
     const first = this.#steps;
     this.#steps += steps;
-    const { levels } = this.parts;
-    for (let number = 0; number < this.series; number++) {
-      const seriesId = seriesIdOf(number);
-      const { store, scoreStore } = this.lanes[number % this.lanes.length];
-      const series = store.of(seriesId);
-      for (let step = first; step < this.#steps; step++) {
-        const placements: Placement[] = [];
-        series.push({ seriesId, timeMs: timeOf(step), values: [valueAt(step, number)] }, placements);
-        if (step < this.#steps - scored) continue;
-        for (const placement of placements) scoreStore.get(seriesId)?.score(placement);
-        const forecast = coldForecastOf(series.takeWindow(levels), levels);
-        if (forecast !== null) scoreStore.of(seriesId).publish(forecast, null);
+    for (const [partition, lane] of this.lanes.entries()) {
+      for (let number = partition; number < this.series; number += this.lanes.length) {
+        for (let step = first; step < this.#steps; step++)
+          this.#observe(lane, number, step, step >= this.#steps - scored);
       }
+      afterLane(lane);
     }
+  }
+
+  #observe({ store, scoreStore }: Lane, number: number, step: number, isScored: boolean): void {
+    const { levels } = this.parts;
+    const seriesId = seriesIdOf(number);
+    const series = store.of(seriesId);
+    const placements: Placement[] = [];
+    series.push({ seriesId, timeMs: timeOf(step), values: [valueAt(step, number)] }, placements);
+    if (!isScored) return;
+    for (const placement of placements) scoreStore.get(seriesId)?.score(placement);
+    const forecast = coldForecastOf(series.takeWindow(levels), levels);
+    if (forecast !== null) scoreStore.of(seriesId).publish(forecast, null);
   }
 
   /** As at the end of a batch. */
