@@ -1,6 +1,5 @@
 // Runs a service on a Kafka cluster until a signal stops it: configuration in, exit code out.
 
-import { setFlagsFromString } from "node:v8";
 import { openKafkaLog } from "../log/kafka/kafka-log.ts";
 import type { Log } from "../log/log.ts";
 import { systemClock } from "../runtime/clock.ts";
@@ -17,12 +16,6 @@ import { productVersion } from "./version.ts";
 interface ClusterParts extends Surroundings {
   readonly openLog: () => Promise<Log>;
 }
-
-/**
- * By how much the heap may grow between two full collections. V8's own choice for a machine of this size is up to four times what
- * is in use: a small fleet would hold a few hundred megabytes of garbage, most of it buffers outside the heap.
- */
-const heapGrowingPercent = 40;
 
 type Startable = Pick<Service, "done" | "stop">;
 
@@ -44,7 +37,6 @@ export async function runService(
     return exitCodes.ok;
   }
   const config = loadConfig({ argv, env: io.env });
-  setFlagsFromString(`--heap-growing-percent=${heapGrowingPercent}`);
   const logger = createLogger(config.worker.logLevel);
   const version = productVersion();
   logger.info({ version, node: process.version, group: config.group }, `${role} starting`);
