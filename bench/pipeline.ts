@@ -3,7 +3,7 @@
 //
 //   npm run bench:pipeline                              everything
 //   npm run bench:pipeline -- --quick                   in a few minutes; too short to publish, and to warm up a JVM
-//   npm run bench:pipeline -- --only=throughput,latency these parts, printed only; also memory, restore and growth
+//   npm run bench:pipeline -- --only=throughput,latency these parts, printed only; also memory, scrape, rss, restore and growth
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -19,9 +19,11 @@ import { Cluster } from "./rig/cluster.ts";
 import { Fleet } from "./rig/fleet.ts";
 import { describeMachine, type Section, toMarkdown, writePart } from "./rig/report.ts";
 import { namesOf, WorkerProcess } from "./rig/worker-process.ts";
+import { measureRss } from "./rss.ts";
+import { measureScrape } from "./scrape.ts";
 import { measureThroughput } from "./throughput.ts";
 
-const parts = ["throughput", "latency", "memory", "restore", "growth"] as const;
+const parts = ["throughput", "latency", "memory", "scrape", "rss", "restore", "growth"] as const;
 type PartName = (typeof parts)[number];
 
 const isQuick = process.argv.includes("--quick");
@@ -41,6 +43,8 @@ const cluster = await Cluster.connect(broker.bootstrap);
 
 if (wanted.has("throughput") || wanted.has("latency")) await measureThroughputAndLatency();
 if (wanted.has("memory")) add(measureMemory());
+if (wanted.has("scrape")) add(...(await measureScrape(isQuick ? 20 : 100)));
+if (wanted.has("rss")) add(await measureRss(cluster, isQuick ? 150 : 600));
 if (wanted.has("restore")) add(await measureRestore({ cluster, rounds: isQuick ? 1 : 3, isQuick }));
 if (wanted.has("growth")) {
   add(...(await measureGrowth({ cluster, rounds: isQuick ? 1 : 5, observations: 50_000 })));

@@ -190,6 +190,14 @@ export class RollingScores {
     return { mase: this.mase, crps: this.#mean(CRPS), coverage, scoredSteps: this.#scoredSlots };
   }
 
+  /** Writes MASE, CRPS over the naive error, and the coverage of each interval. False when one of them is not finite. */
+  writeMeans(target: Float64Array, naiveError: number): boolean {
+    target[0] = this.mase;
+    target[1] = this.#mean(CRPS) / naiveError;
+    for (let i = 0; i < this.rule.intervals.length; i++) target[2 + i] = this.#mean(INSIDE + i);
+    return this.#scoredSlots > 0 && Number.isFinite(target[0] + target[1]);
+  }
+
   /** Mean absolute error of the median over the naive error. NaN until a slot is scored, like `cappedMase`. */
   get mase(): number {
     return this.#mean(ABSOLUTE);

@@ -5,27 +5,40 @@
 import { setImmediate } from "node:timers/promises";
 import type { SeriesSettings } from "../domain.ts";
 import type { KeptForecastRecord } from "../log/codec/schemas.generated.ts";
+import type { Phase } from "../models/life.ts";
 import { ForecastnetError } from "../runtime/errors.ts";
+import { QualityCounts } from "../runtime/fleet-quality.ts";
 import { PendingForecasts, type PendingRow, type PendingShape } from "./pending-forecasts.ts";
 import { createScoreRule } from "./rolling-scores.ts";
 import { readPending, readState, readStateKey, type ScoreRecord, type StoredState } from "./score-records.ts";
 import { ScoringPeriod, Scratch } from "./scoring-period.ts";
 import { type ObservedPast, type ScoringRules, SeriesScores } from "./series-scores.ts";
 
-export interface ScoreStoreParts extends Omit<ScoringRules, "scratch"> {
+export interface ScoreStoreParts extends Omit<ScoringRules, "scratch" | "seriesByPhase"> {
   /** Levels of the quantiles that forecasts state, ascending. */
   readonly levels: readonly number[];
   readonly settingsOf: (seriesId: string) => SeriesSettings;
+  /** True for series that the metrics show by name. Default: none. */
+  readonly isNamed?: (seriesId: string) => boolean;
 }
 
 export class ScoreStore {
+  /** As of the last `takeChanges`, or of the restore. */
+  readonly quality: QualityCounts;
+  readonly seriesByPhase: Record<Phase, number> = { cold: 0, training: 0, champion: 0, drifting: 0 };
   readonly #rules: ScoringRules;
   readonly #settingsOf: (seriesId: string) => SeriesSettings;
   readonly #scoresById = new Map<string, SeriesScores>();
   readonly #changed = new Set<SeriesScores>();
 
-  constructor({ levels, settingsOf, rollingSteps, calibration }: ScoreStoreParts) {
-    this.#rules = { scratch: new Scratch(createScoreRule(levels)), rollingSteps, calibration };
+  constructor({ levels, settingsOf, rollingSteps, calibration, isNamed }: ScoreStoreParts) {
+    const rule = createScoreRule(levels);
+    const { seriesByPhase } = this;
+    this.#rules = { scratch: new Scratch(rule), seriesByPhase, rollingSteps, calibration };
+    this.quality = new QualityCounts(
+      rule.intervals.map(({ stated }) => stated),
+      isNamed,
+    );
     this.#settingsOf = settingsOf;
   }
 
@@ -39,6 +52,7 @@ export class ScoreStore {
     if (scores === undefined) {
       scores = new SeriesScores(seriesId, this.#rules, this.#changed);
       this.#scoresById.set(seriesId, scores);
+      this.seriesByPhase[scores.life.phase]++;
     }
     return scores;
   }
@@ -61,13 +75,18 @@ export class ScoreStore {
     if (scores === undefined) return [];
     this.#scoresById.delete(seriesId);
     this.#changed.delete(scores);
+    this.seriesByPhase[scores.life.phase]--;
+    this.quality.remove(scores);
     return scores.keys();
   }
 
   /** The records that changed since the last call. */
   takeChanges(): ScoreRecord[] {
     const records: ScoreRecord[] = [];
-    for (const scores of this.#changed) scores.takeRecords(records);
+    for (const scores of this.#changed) {
+      scores.takeRecords(records);
+      this.quality.update(scores);
+    }
     this.#changed.clear();
     return records;
   }
@@ -123,6 +142,7 @@ export class ScoreStore {
     fits.sort((a, b) => a.forecast.originSlot - b.forecast.originSlot);
     for (const { row, forecast } of fits) scores.resumePending(forecast, row);
     if (past !== null) scores.catchUp(past);
+    this.quality.update(scores);
     return stored.length - fits.length;
   }
 

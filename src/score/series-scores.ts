@@ -13,9 +13,9 @@ import type {
   Window,
 } from "../domain.ts";
 import { boundQuantiles } from "../models/bounds.ts";
-import { type Life, lineOf, newLife } from "../models/life.ts";
+import { type Life, lineOf, newLife, type Phase } from "../models/life.ts";
 import { errorCapOf, meanOf, naiveErrorOf } from "../models/scores.ts";
-import type { SeriesQuality } from "../runtime/metric-groups.ts";
+import type { CountedSeries } from "../runtime/fleet-quality.ts";
 import type { PendingRow } from "./pending-forecasts.ts";
 import { liveKey, pendingKey, type ScoreRecord, writePending, writeState } from "./score-records.ts";
 import { ScoringPeriod, type Scratch, SLOTS_PER_STATE } from "./scoring-period.ts";
@@ -23,6 +23,8 @@ import { ScoringPeriod, type Scratch, SLOTS_PER_STATE } from "./scoring-period.t
 /** The same for all series of a score store. */
 export interface ScoringRules {
   readonly scratch: Scratch;
+  /** Numbers of the store's series. */
+  readonly seriesByPhase: Record<Phase, number>;
   /** Age in slots at which a score weighs 1/e. */
   readonly rollingSteps: (settings: SeriesSettings) => number;
   readonly calibration: { readonly enabled: boolean; readonly publishRaw: boolean };
@@ -38,8 +40,9 @@ export interface ObservedPast {
 const METHOD = "adaptive-conformal";
 const none: readonly never[] = [];
 
-export class SeriesScores {
+export class SeriesScores implements CountedSeries {
   readonly seriesId: string;
+  countedPlace = -1;
   readonly #rules: ScoringRules;
   /** The store's set of series to write; every change adds this one. */
   readonly #changed: Set<SeriesScores>;
@@ -66,7 +69,7 @@ export class SeriesScores {
 
   /** Stored with the next batch: the lifecycle sets it, the score stage writes it. */
   set life(life: Life) {
-    this.#life = life;
+    this.#moveTo(life);
     this.#storeState();
   }
 
@@ -107,15 +110,11 @@ export class SeriesScores {
     return frame.errorCap === Number.POSITIVE_INFINITY ? null : rolling.cappedMase;
   }
 
-  /** The scores as metrics show them; null until as many slots as the horizon have been scored. */
-  quality(): SeriesQuality | null {
+  /** For the metrics: MASE, CRPS over the naive error, coverages. False until as many slots as the horizon are scored. */
+  writeQuality(target: Float64Array): boolean {
     const period = this.#period;
-    if (period === null || this.scoredSlots < period.frame.horizon) return null;
-    const scores = period.scores();
-    if (scores === null) return null;
-    const { seriesId } = this;
-    const { mase, crps, coverage } = scores;
-    return { seriesId, mase, scaledCrps: crps / meanOf(period.frame.naiveErrors), coverage };
+    if (period === null || this.scoredSlots < period.frame.horizon) return false;
+    return period.rolling.writeMeans(target, meanOf(period.frame.naiveErrors));
   }
 
   /** Scores an observed slot in every pending forecast that covers it; returns their number. */
@@ -129,6 +128,7 @@ export class SeriesScores {
     const isInOrder = placement.replaced === null && placement.slot > newestSlot;
     if (isInOrder) this.#storeStateBy(placement.slot);
     else this.#storeState();
+    this.#changed.add(this);
     return scored;
   }
 
@@ -163,7 +163,7 @@ export class SeriesScores {
 
   /** Continues from stored facts. */
   resume(life: Life, period: ScoringPeriod | null): void {
-    this.#life = life;
+    this.#moveTo(life);
     this.#period = period;
     this.#storedSlot = period?.rolling.newestSlot ?? Number.NEGATIVE_INFINITY;
   }
@@ -270,6 +270,13 @@ export class SeriesScores {
   #storeState(): void {
     this.#isStateDue = true;
     this.#changed.add(this);
+  }
+
+  #moveTo(life: Life): void {
+    const { seriesByPhase } = this.#rules;
+    seriesByPhase[this.#life.phase]--;
+    seriesByPhase[life.phase]++;
+    this.#life = life;
   }
 }
 
