@@ -50,6 +50,6 @@ tellStory(
 );
 
 function wideObservation(step: number): Observation {
-  const values = Array.from({ length: 64 }, (_, channel) => channel + Math.sin(step));
+  const values = Array.from({ length: 128 }, (_, channel) => channel + Math.sin(step));
   return { seriesId: "wide-0", timeMs: firstTimeMs + step * stepMs, values };
 }
