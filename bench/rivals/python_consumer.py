@@ -131,7 +131,7 @@ class ColdTier:
     def __init__(self, task):
         self.task = task
         self.observations = Codec(task["schemas"], "Observation")
-        self.forecasts = Codec(task["schemas"], "Forecast")
+        self.forecasts = Codec(task["schemas"], "single/Forecast")
         self.pasts = Pasts()
         common = {"bootstrap.servers": task["bootstrap"]}
         reading = {**common, "auto.offset.reset": "earliest", "enable.auto.commit": False}

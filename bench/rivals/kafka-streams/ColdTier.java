@@ -86,7 +86,7 @@ public final class ColdTier {
 
   static Topology topologyOf(Map<String, String> options) throws IOException {
     Schema observation = new Schema.Parser().parse(new File(options.get("schemas"), "Observation.avsc"));
-    Schema forecast = new Schema.Parser().parse(new File(options.get("schemas"), "Forecast.avsc"));
+    Schema forecast = new Schema.Parser().parse(new File(options.get("schemas"), "single/Forecast.avsc"));
     KeyValueBytesStoreSupplier store =
         options.get("store").equals("rocksdb")
             ? Stores.persistentKeyValueStore(STORE)
@@ -158,18 +158,19 @@ public final class ColdTier {
       Arrays.sort(errors);
       double median = quantileOf(errors, 0.5);
       List<Long> times = new ArrayList<>(HORIZON);
-      List<Double> mean = new ArrayList<>(HORIZON);
-      List<Double> deviations = new ArrayList<>(HORIZON);
+      List<Float> mean = new ArrayList<>(HORIZON);
+      List<Float> deviations = new ArrayList<>(HORIZON);
+      double[] means = past.lastSeason();
       for (int h = 0; h < HORIZON; h++) {
         times.add(past.lastMs() + (h + 1) * STEP_MS);
-        mean.add(past.values()[past.values().length - SEASON + h % SEASON]);
-        deviations.add(standardDeviation * growthAt(h));
+        mean.add((float) means[h % SEASON]);
+        deviations.add((float) (standardDeviation * growthAt(h)));
       }
       List<GenericRecord> quantiles = new ArrayList<>(LEVELS.length);
       for (double level : LEVELS) {
         double error = quantileOf(errors, level) - median;
-        List<Double> values = new ArrayList<>(HORIZON);
-        for (int h = 0; h < HORIZON; h++) values.add(mean.get(h) + error * growthAt(h));
+        List<Float> values = new ArrayList<>(HORIZON);
+        for (int h = 0; h < HORIZON; h++) values.add((float) (means[h % SEASON] + error * growthAt(h)));
         GenericRecord quantile = new GenericData.Record(quantileSchema);
         quantile.put("level", level);
         quantile.put("values", values);
@@ -221,6 +222,10 @@ public final class ColdTier {
       System.arraycopy(past.values, past.values.length - kept, values, 0, kept);
       values[kept] = value;
       return new Past(timeMs, past.steps + 1, values);
+    }
+
+    double[] lastSeason() {
+      return Arrays.copyOfRange(values, values.length - SEASON, values.length);
     }
 
     /** The errors that "the same as one season ago" made. */
