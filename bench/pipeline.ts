@@ -3,7 +3,7 @@
 //
 //   npm run bench:pipeline                              everything
 //   npm run bench:pipeline -- --quick                   in a few minutes; too short to publish, and to warm up a JVM
-//   npm run bench:pipeline -- --only=throughput,latency these parts, printed only; also memory, restore and growth
+//   npm run bench:pipeline -- --only=throughput,latency these parts, printed only; also memory, restore, growth and partitions
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -14,6 +14,7 @@ import { type Broker, startBroker } from "../test/rig/kafka-broker.ts";
 import { measureGrowth } from "./growth.ts";
 import { measureLatency } from "./latency.ts";
 import { measureMemory } from "./memory.ts";
+import { measurePartitions } from "./partitions.ts";
 import { measureRestore } from "./restore.ts";
 import { Cluster } from "./rig/cluster.ts";
 import { Fleet } from "./rig/fleet.ts";
@@ -21,7 +22,7 @@ import { describeMachine, type Section, toMarkdown, writePart } from "./rig/repo
 import { namesOf, WorkerProcess } from "./rig/worker-process.ts";
 import { measureThroughput } from "./throughput.ts";
 
-const parts = ["throughput", "latency", "memory", "restore", "growth"] as const;
+const parts = ["throughput", "latency", "memory", "restore", "growth", "partitions"] as const;
 type PartName = (typeof parts)[number];
 
 const isQuick = process.argv.includes("--quick");
@@ -48,6 +49,8 @@ if (wanted.has("growth")) {
 
 await cluster.close();
 await broker.stop();
+// After the one broker has gone: it brings three of its own.
+if (wanted.has("partitions")) add(await measurePartitions({ idleSeconds: isQuick ? 5 : 20 }));
 if (!isQuick && wanted.size === parts.length) {
   writePart({
     name: "pipeline",

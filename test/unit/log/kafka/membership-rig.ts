@@ -2,6 +2,7 @@
 
 import kafkajs from "kafkajs";
 import { KafkaMembership } from "../../../../src/log/kafka/kafka-membership.ts";
+import { Fetcher } from "../../../../src/log/kafka/fetcher.ts";
 import type { KafkaReads } from "../../../../src/log/kafka/kafka-reads.ts";
 import { positionsKey } from "../../../../src/log/kafka/positions.ts";
 import type { KafkaRequest } from "../../../../src/log/kafka/wire/protocol.ts";
@@ -64,6 +65,8 @@ export class MembershipRig {
       ...{ handler, sessionTimeoutMs, clock, logger, openLink: cluster.openLink },
       findTopic: async (topic) => topicFacts(topic, {}),
       reads: this.#reads() as KafkaReads,
+      fetcher: new Fetcher({ openLink: cluster.openLink, logger, longestWaitMs: 1_000 }),
+      openTransactionLink: cluster.openLink,
       onGap: () => undefined,
     });
   }
