@@ -25,6 +25,7 @@ import type {
 } from "../log.ts";
 import { Appender } from "./appender.ts";
 import { KnownLeaders, type Link, openLink } from "./cluster-link.ts";
+import { Fetcher } from "./fetcher.ts";
 import {
   isRetriable,
   type NeededRights,
@@ -33,13 +34,12 @@ import {
   refusedKind,
   rightOnTopics,
 } from "./kafka-errors.ts";
-import { Fetcher } from "./fetcher.ts";
 import { KafkaMembership } from "./kafka-membership.ts";
 import { KafkaReads } from "./kafka-reads.ts";
 import { KafkaTopics, KnownTopics, topicMissing } from "./kafka-topics.ts";
 import type { InputGap, PositionRule } from "./positions.ts";
-import { SharedLink } from "./shared-link.ts";
 import { clientLogin, type KafkaLogin } from "./sasl/login.ts";
+import { SharedLink } from "./shared-link.ts";
 import type { TransactionSettings } from "./transaction-session.ts";
 import type { Compression } from "./wire/compression.ts";
 

@@ -39,7 +39,6 @@ interface QueuedRecords {
 interface OwnedKafkaPartitionOptions {
   readonly partition: number;
   readonly maxBatchRecords: number;
-  /** The largest decompressed record batch of the input. */
   readonly maxBatchBytes: number;
   /** The table that holds the positions record, which is hidden from the handler. */
   readonly positionsTopic: string;
@@ -335,9 +334,7 @@ export class KafkaOwnership {
       positionsTopic: subscription.positionsTopic,
       transactor: this.#transactor,
       lost: this.#abort.signal,
-      onFailure: (error) => {
-        onError(error);
-      },
+      onFailure: (error) => void onError(error),
     });
     this.closed = this.#run();
   }

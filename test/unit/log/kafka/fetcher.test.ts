@@ -59,7 +59,10 @@ describe("a fetcher", () => {
     await readers[2].until(has(10));
     await fetcher.close();
     for (const { partition, taken } of readers)
-      assert.ok(Math.abs(taken.length - 10) <= 1, `partition ${partition} got ${taken.length} records, not 10`);
+      assert.ok(
+        Math.abs(taken.length - 10) <= 1,
+        `partition ${partition} got ${taken.length} records, not 10`,
+      );
   });
 
   test("lets a broker wait longer and longer while nothing comes, and briefly after that", async () => {

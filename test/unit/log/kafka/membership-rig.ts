@@ -1,8 +1,8 @@
 // A member of a group on a scripted cluster, whose coordinator answers when a test lets it.
 
 import kafkajs from "kafkajs";
-import { KafkaMembership } from "../../../../src/log/kafka/kafka-membership.ts";
 import { Fetcher } from "../../../../src/log/kafka/fetcher.ts";
+import { KafkaMembership } from "../../../../src/log/kafka/kafka-membership.ts";
 import type { KafkaReads } from "../../../../src/log/kafka/kafka-reads.ts";
 import { positionsKey } from "../../../../src/log/kafka/positions.ts";
 import type { KafkaRequest } from "../../../../src/log/kafka/wire/protocol.ts";

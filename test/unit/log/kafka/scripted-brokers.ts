@@ -1,10 +1,10 @@
 // Brokers that answer fetches as a test scripts them, including what a real broker does only in a race or an outage.
 
 import { type Link, partitionName } from "../../../../src/log/kafka/cluster-link.ts";
-import type { OffsetRange } from "../../../../src/log/kafka/offset-ranges.ts";
 import { Fetcher } from "../../../../src/log/kafka/fetcher.ts";
 import { BrokerError, NoAnswerError } from "../../../../src/log/kafka/kafka-errors.ts";
 import { KafkaReads } from "../../../../src/log/kafka/kafka-reads.ts";
+import type { OffsetRange } from "../../../../src/log/kafka/offset-ranges.ts";
 import { encodeRecordBatch } from "../../../../src/log/kafka/producer.ts";
 import type {
   FetchedPartition,
