@@ -3,7 +3,8 @@
 //
 //   npm run bench:pipeline                              everything
 //   npm run bench:pipeline -- --quick                   in a few minutes; too short to publish, and to warm up a JVM
-//   npm run bench:pipeline -- --only=throughput,latency these parts, printed only; also memory, restore, growth and partitions
+//   npm run bench:pipeline -- --only=throughput,latency these parts, printed only; also memory, scrape, rss, restore,
+//                                                       growth and partitions
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -20,9 +21,20 @@ import { Cluster } from "./rig/cluster.ts";
 import { Fleet } from "./rig/fleet.ts";
 import { describeMachine, type Section, toMarkdown, writePart } from "./rig/report.ts";
 import { namesOf, WorkerProcess } from "./rig/worker-process.ts";
+import { measureRss } from "./rss.ts";
+import { measureScrape } from "./scrape.ts";
 import { measureThroughput } from "./throughput.ts";
 
-const parts = ["throughput", "latency", "memory", "restore", "growth", "partitions"] as const;
+const parts = [
+  "throughput",
+  "latency",
+  "memory",
+  "scrape",
+  "rss",
+  "restore",
+  "growth",
+  "partitions",
+] as const;
 type PartName = (typeof parts)[number];
 
 const isQuick = process.argv.includes("--quick");
@@ -42,6 +54,8 @@ const cluster = await Cluster.connect(broker.bootstrap);
 
 if (wanted.has("throughput") || wanted.has("latency")) await measureThroughputAndLatency();
 if (wanted.has("memory")) add(measureMemory());
+if (wanted.has("scrape")) add(...(await measureScrape(isQuick ? 20 : 100)));
+if (wanted.has("rss")) add(await measureRss(cluster, isQuick ? 150 : 600));
 if (wanted.has("restore")) add(await measureRestore({ cluster, rounds: isQuick ? 1 : 3, isQuick }));
 if (wanted.has("growth")) {
   add(...(await measureGrowth({ cluster, rounds: isQuick ? 1 : 5, observations: 50_000 })));

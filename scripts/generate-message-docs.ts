@@ -16,7 +16,9 @@ const introduction = `# Messages
 <!-- Generated from schemas/*.avsc. Change those and run \`npm run generate\`. -->
 
 The worker writes Avro messages in Avro's single-object encoding: the two bytes \`C3 01\`, the eight-byte fingerprint
-(CRC-64-AVRO, little-endian) of the schema, then the body. A reader that knows the schema may skip the first ten bytes.
+(CRC-64-AVRO, little-endian) of the schema, then the body. Forecasts have one of two schemas: \`schemas/Forecast.avsc\` with doubles, or
+\`schemas/single/Forecast.avsc\`, the same with floats, which halves their size. Find the schema by its fingerprint and resolve it to \`Forecast.avsc\`,
+which reads both. With \`output.precision: double\` all forecasts have the first schema, and a reader may skip the first ten bytes.
 With \`output.format: confluent\` a forecast starts with the five bytes of the registry instead. With \`json\` it is a JSON
 object with the same field names and ISO 8601 times.
 

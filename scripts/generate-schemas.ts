@@ -1,10 +1,11 @@
 // Makes the program's view of the schemas: `schemas/*.avsc` in, TypeScript out (types, constants, writers), so that
 // nothing is read from disk at run time. Also maintains the history: a schema whose wire form differs from the
-// newest version under `schemas/history/<Record>/` becomes the next version there. Returns the files; writes none.
+// newest version under `schemas/history/<Record>/` becomes the next version there. Subscribers get the schema of forecasts
+// in single precision, too. Returns the files; writes none.
 
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import type { AvroDefinition } from "../src/log/codec/avro-schema.ts";
+import { type AvroDefinition, withFloats } from "../src/log/codec/avro-schema.ts";
 import { declarationsOf, interfaceName } from "./schema-typescript.ts";
 import { renderWriters } from "./schema-writers.ts";
 
@@ -43,6 +44,9 @@ export function generateSchemas(root: string): Map<string, string> {
     files.set(`schemas/history/${name}/${older.length + 1}.avsc`, text);
     schemas.push({ name, current, versions: [...older, current] });
   }
+  const forecast = schemas.find(({ name }) => name === "Forecast");
+  if (forecast !== undefined)
+    files.set("schemas/single/Forecast.avsc", `${JSON.stringify(withFloats(forecast.current), null, 2)}\n`);
   files.set("src/log/codec/schemas.generated.ts", renderModule(schemas));
   const written = schemas.filter(({ name }) => hotPathRecords.includes(name));
   files.set("src/log/codec/writers.generated.ts", renderWriters(written.map(({ current }) => current)));

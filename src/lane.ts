@@ -89,7 +89,8 @@ export async function restoreLane(lane: Lane, parts: LaneParts): Promise<number>
   store.markSeen(storedMsById);
   const restarted = new Set(restored.restarted.map(({ seriesId }) => seriesId));
   const isRestarted = (seriesId: string) => restarted.has(seriesId);
-  const { dropped } = await restoreScores(scoreStore, state, { where, isRestarted });
+  const pastOf = (seriesId: string) => store.get(seriesId)?.grid ?? null;
+  const { dropped } = await restoreScores(scoreStore, state, { where, isRestarted, pastOf });
   const waiting = takeWaiting(modelTable.valueByKey);
   const refusals = await restoreModels(models, modelTable.valueByKey);
   lifecycle.receive(waiting);

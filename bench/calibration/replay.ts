@@ -2,7 +2,7 @@
 // scored and learned for every earlier forecast that covers it, the nearest first.
 
 import { Calibrator } from "../../src/score/calibrator.ts";
-import { MaturedSlot } from "../../src/score/pending-forecasts.ts";
+import { MaturedSlot } from "../../src/score/matured-slot.ts";
 import { levels, type RawForecasts } from "./raw-forecasts.ts";
 import type { Scenario } from "./scenario.ts";
 import { Tally } from "./tally.ts";
@@ -28,9 +28,9 @@ export function replay(scenario: Scenario, raw: RawForecasts, isCalibrated: bool
       for (let l = 0; l < levels.length; l++) quantiles[l] = earlier[l * season + h];
       requireOrder(quantiles, scenario.name);
       if (t - h >= from) tallies[t < shiftAt ? "before" : "after"].add(values[t], quantiles);
-      matured.begin(quantiles, 1);
-      matured.push(h, 0);
-      matured.actuals[0] = values[t];
+      matured.begin(1, levels.length);
+      matured.add(h, quantiles);
+      matured.observe(0, Math.fround(values[t]));
       calibrator.learnSlot(matured);
     }
   }

@@ -40,7 +40,13 @@ export class WorkerProcess {
   readonly #listeners = new Set<() => void>();
   readonly #kill = () => this.#child.kill("SIGKILL");
 
-  constructor(bootstrap: string, names: WorkerNames, flags: readonly string[] = []) {
+  /** `env` adds to the environment of this process. */
+  constructor(
+    bootstrap: string,
+    names: WorkerNames,
+    flags: readonly string[] = [],
+    env: Readonly<Record<string, string>> = {},
+  ) {
     this.names = names;
     const cli = join(compiledTests, "..", "src", "cli", "main.js");
     const args = [
@@ -56,6 +62,7 @@ export class WorkerProcess {
     ];
     this.#child = spawn(process.execPath, [cli, "worker", ...args, ...flags], {
       stdio: ["ignore", "pipe", "inherit"],
+      env: { ...process.env, ...env },
     });
     process.once("exit", this.#kill);
     this.#child.once("exit", () => process.off("exit", this.#kill));

@@ -1,6 +1,7 @@
 // Evaluates a series or cohort at a turn of the schedule: whether its model has become stale or fit again, and whether it needs
 // training. Changes nothing; the retrainer acts on the answers.
 
+import { setImmediate } from "node:timers/promises";
 import { servingFacts } from "../log/codec/model-record.ts";
 import { cohortKey, decidingPartition, isCohortKey } from "../models/cohort.ts";
 import { type Life, lineOf } from "../models/life.ts";
@@ -11,6 +12,9 @@ import { kindOf } from "./net-gains.ts";
 import type { PartitionLifecycle } from "./partition-lifecycle.ts";
 import type { SeriesTimes } from "./partition-view.ts";
 import { heldBackSteps, type RetrainRules } from "./rules.ts";
+
+/** Series evaluated between two turns of the event loop. */
+export const seriesPerTurn = 500;
 
 /** The decision that the model is stale, or fit again; null when nothing changes. */
 export function driftDecision(lifecycle: PartitionLifecycle, seriesId: string): Decision | null {
@@ -145,20 +149,22 @@ function mayUpgrade({ competedMs }: Life, { steps, newestMs }: SeriesTimes, rule
 }
 
 /** Needs of the cohorts that one of these partitions decides about. */
-export function cohortNeeds(
+export async function cohortNeeds(
   lifecycles: readonly PartitionLifecycle[],
   cohorts: readonly string[],
-): TrainingNeed[] {
-  return cohorts.flatMap((name) => {
+): Promise<readonly TrainingNeed[]> {
+  const needs: TrainingNeed[] = [];
+  for (const name of cohorts) {
     const lifecycle = lifecycles.find(
       ({ view }) => view.partition === decidingPartition(name, view.partitions),
     );
-    const need = lifecycle === undefined ? null : needOfCohort(lifecycle, name);
-    return need === null ? [] : [need];
-  });
+    const need = lifecycle === undefined ? null : await needOfCohort(lifecycle, name);
+    if (need !== null) needs.push(need);
+  }
+  return needs;
 }
 
-function needOfCohort(lifecycle: PartitionLifecycle, name: string): TrainingNeed | null {
+async function needOfCohort(lifecycle: PartitionLifecycle, name: string): Promise<TrainingNeed | null> {
   const { scoreStore, models, clock, rulesOf, settingsOf } = lifecycle.view;
   const modelKey = cohortKey(name);
   const { phase, restsUntilMs } = scoreStore.of(modelKey).life;
@@ -167,19 +173,21 @@ function needOfCohort(lifecycle: PartitionLifecycle, name: string): TrainingNeed
   const { maxAgeMs, bestFamily: family } = rulesOf(settingsOf(modelKey));
   // One model for many series is worth nets from the start.
   if (serving === undefined) return { lifecycle, modelKey, family, reason: "new", urgency: 0 };
-  const stale = staleShare(lifecycle, name);
+  const stale = await staleShare(lifecycle, name);
   if (stale > 0.5) return { lifecycle, modelKey, family, reason: "drift", urgency: stale };
   const ageMs = clock.nowMs() - servingFacts(serving).trainedAtMs;
   return ageMs > maxAgeMs ? { lifecycle, modelKey, family, reason: "age", urgency: ageMs } : null;
 }
 
 /** The stale share of the members that the model serves in the deciding partition, as a sample of all. */
-function staleShare(lifecycle: PartitionLifecycle, name: string): number {
+async function staleShare(lifecycle: PartitionLifecycle, name: string): Promise<number> {
   const { scoreStore, models, settingsOf } = lifecycle.view;
   const modelKey = cohortKey(name);
+  let looked = 0;
   let assessed = 0;
   let stale = 0;
   for (const seriesId of scoreStore.ids()) {
+    if (++looked % seriesPerTurn === 0) await setImmediate();
     if (settingsOf(seriesId).cohort !== name || models.of(seriesId)?.facts.modelKey !== modelKey) continue;
     const state = assessSeries(lifecycle, seriesId)?.state ?? "unknown";
     if (state === "unknown") continue;

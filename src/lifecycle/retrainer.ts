@@ -11,7 +11,13 @@ import type { RetrainMetrics } from "../runtime/metric-groups.ts";
 import type { FinishedTraining } from "../training/outcome-codec.ts";
 import type { ModelTrainer, TrainingTask } from "../training/training-task.ts";
 import type { Decision } from "./decision.ts";
-import { byRank, cohortNeeds, driftDecision, type TrainingNeed, trainingNeedOf } from "./evaluate-series.ts";
+import {
+  cohortNeeds,
+  driftDecision,
+  seriesPerTurn,
+  type TrainingNeed,
+  trainingNeedOf,
+} from "./evaluate-series.ts";
 import { type JudgingContext, judgeOutcome } from "./judge-outcome.ts";
 import { kindOf, NetGains } from "./net-gains.ts";
 import { carryOut } from "./orders.ts";
@@ -20,7 +26,7 @@ import type { ScoredSeries } from "./partition-view.ts";
 import { endProbation } from "./probation.ts";
 import type { RetrainSettings } from "./rules.ts";
 import { EvaluationSchedule } from "./schedule.ts";
-import { type GatherHistories, TrainingBacklog, taskFor } from "./training-backlog.ts";
+import { type GatherHistories, MostUrgent, TrainingBacklog, taskFor } from "./training-backlog.ts";
 import { TrainingBudget } from "./training-budget.ts";
 
 interface RetrainerParts {
@@ -45,8 +51,6 @@ interface RetrainerParts {
 const lookAgainMs = 15 * 60_000;
 /** Pause for a model after an error. */
 const troubleMs = 60_000;
-/** Series evaluated between two turns of the event loop. */
-const seriesPerTurn = 500;
 
 export class Retrainer {
   readonly #parts: RetrainerParts;
@@ -125,7 +129,8 @@ export class Retrainer {
           await lifecycle.expiry.sweep();
           this.#handlePending(lifecycle);
         }
-        this.#startDue();
+        // Requests to trainers elsewhere end at once, and thousands may be due.
+        if (this.#startDue() > 0) await setImmediate();
       } catch (error) {
         // Forecasting continues whatever happens to retraining.
         this.#parts.metrics.failed();
@@ -137,7 +142,7 @@ export class Retrainer {
   /** One turn of the schedule. */
   async #evaluate(): Promise<void> {
     const { lifecycles, settings, logger, metrics } = this.#parts;
-    const needs: TrainingNeed[] = [];
+    const mostUrgent = new MostUrgent(settings.perCycle);
     const promiseOf = (kind: string) => {
       const gain = this.#netGains.expected(kind);
       return gain < settings.leastGain ? null : gain;
@@ -150,18 +155,14 @@ export class Retrainer {
         const need = this.#isFree(lifecycle, seriesId)
           ? trainingNeedOf(lifecycle, seriesId, promiseOf)
           : null;
-        if (need !== null) needs.push(need);
+        if (need !== null) mostUrgent.offer(need);
       }
     }
-    needs.push(
-      ...cohortNeeds(lifecycles(), this.#parts.cohorts).filter(({ lifecycle, modelKey }) =>
-        this.#isFree(lifecycle, modelKey),
-      ),
-    );
-    const chosen = settings.where === "off" ? [] : needs.sort(byRank).slice(0, settings.perCycle);
-    for (const need of chosen) this.#backlog.add(need);
-    metrics.evaluated(looked, needs.length);
-    logger.debug({ series: looked, needs: needs.length }, "series evaluated");
+    for (const need of await cohortNeeds(lifecycles(), this.#parts.cohorts))
+      if (this.#isFree(need.lifecycle, need.modelKey)) mostUrgent.offer(need);
+    if (settings.where !== "off") for (const need of mostUrgent.needs()) this.#backlog.add(need);
+    metrics.evaluated(looked, mostUrgent.offered);
+    logger.debug({ series: looked, needs: mostUrgent.offered }, "series evaluated");
   }
 
   #isFree(lifecycle: PartitionLifecycle, modelKey: string): boolean {
@@ -233,13 +234,15 @@ export class Retrainer {
     return lifecycle.orders.get(order.modelKey) === order ? { ...decision, answers: ["order"] } : decision;
   }
 
-  #startDue(): void {
+  /** Returns the number of trainings started. */
+  #startDue(): number {
     const places = this.#budget.left > 0 ? this.#parts.settings.inFlight - this.#trainings : 0;
     const due = this.#backlog.takeDue(
       places,
       ({ lifecycle, modelKey }) => !this.#isBusy(lifecycle, modelKey),
     );
     for (const need of due) this.#run(need.lifecycle, need.modelKey, () => this.#train(need));
+    return due.length;
   }
 
   async #train(need: TrainingNeed): Promise<Decision | null> {

@@ -25,7 +25,7 @@ interface PendingByKey {
 const settlingMs = 5 * 60_000;
 const sweepEveryMs = 60_000;
 /** Series checked between two turns of the event loop. */
-const seriesPerTurn = 5_000;
+const seriesPerTurn = 1_000;
 /** Records after which a sweep continues with the next transaction. */
 const mostRecords = 10_000;
 /** Ids in the log line of a sweep. */
@@ -75,6 +75,7 @@ export class SeriesExpiry {
       if (seriesId !== null && !this.#reasonById.has(seriesId)) this.#reasonById.set(seriesId, "silent");
     }
     if (this.isWaiting) this.#onDecided();
+    if (looked > 0) await setImmediate(); // The sweeps of other partitions follow.
   }
 
   /** Forgets the series that are due. `isSending` tells whether a series sends in the batch. Returns the records to commit. */

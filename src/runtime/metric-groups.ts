@@ -68,14 +68,32 @@ export interface SinkMetrics extends StageTimer {
   eventLatency(seconds: number): void;
 }
 
-/** Rolling scores of one series. */
-export interface SeriesQuality {
+/** Numbers of series by a rolling score. */
+export interface Distribution {
+  /** Upper bounds of the buckets, ascending. */
+  readonly bounds: readonly number[];
+  /** One per bound, and one for what lies above the last. */
+  readonly counts: ArrayLike<number>;
+  /** Of the scores. */
+  readonly sum: number;
+}
+
+export interface NamedScore {
   readonly seriesId: string;
   readonly mase: number;
+}
+
+/** Rolling scores of the series of one partition that have at least a horizon of scores. */
+export interface FleetQuality {
+  readonly mase: Distribution;
   /** CRPS divided by the naive error. */
-  readonly scaledCrps: number;
+  readonly scaledCrps: Distribution;
   /** Of each central interval. */
-  readonly coverage: readonly { readonly stated: number; readonly observed: number }[];
+  readonly coverage: readonly { readonly stated: number; readonly counts: Distribution }[];
+  /** The series with the largest MASE, the worst first. */
+  worst(most: number): readonly NamedScore[];
+  /** The series that the configuration names. */
+  named(most: number): readonly NamedScore[];
 }
 
 /** What the worker reports at each scrape. */
@@ -99,8 +117,8 @@ export interface WorkerFacts {
   };
   /** Series by phase. */
   readonly phases: Readonly<Record<string, number>>;
-  /** Of the series with at least a horizon of scores; produced one by one. */
-  readonly quality: Iterable<SeriesQuality>;
+  /** One per partition. */
+  readonly quality: readonly FleetQuality[];
   /** Null until an engine is chosen. */
   readonly engine: EngineFacts | null;
 }

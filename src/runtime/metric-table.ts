@@ -13,6 +13,7 @@ export interface MetricSpec {
   readonly help: string;
   readonly labels: Readonly<Record<string, readonly string[]>>;
   readonly buckets: readonly number[];
+  readonly isDistribution?: boolean;
 }
 
 const open: readonly string[] = [];
@@ -32,6 +33,16 @@ function histogram<const L extends MetricSpec["labels"]>(
   buckets: readonly number[],
 ) {
   return { kind: "histogram", name, help, labels, buckets } as const;
+}
+
+/** A histogram of the series as they are now, counted elsewhere. */
+function distribution<const L extends MetricSpec["labels"]>(
+  name: string,
+  help: string,
+  labels: L,
+  buckets: readonly number[],
+) {
+  return { ...histogram(name, help, labels, buckets), isDistribution: true } as const;
 }
 
 /** From a millisecond to a minute: a commit takes about ten milliseconds, longer while a worker catches up. */
@@ -151,7 +162,7 @@ export const metricTable = {
   engineBytes: gauge("engine_resident_bytes", "Memory of the weights resident in the engine.", {}),
   engineWaitingForecasts: gauge("engine_waiting_forecasts", "Forecasts waiting for an engine thread.", {}),
 
-  // Forecast quality. The histograms count the series at the time of the scrape: their counts may fall.
+  // Forecast quality. `fleet-quality.ts` counts the series of the histograms, and a series moves between buckets: counts may fall.
   scoredSteps: counter(
     "scored_steps_total",
     "Forecast steps scored by an observation. A forecast has as many steps as its horizon.",
@@ -162,19 +173,19 @@ export const metricTable = {
     "Series whose live scores were dropped when a partition was taken over, because they do not fit the configured levels or horizon.",
     {},
   ),
-  seriesMase: histogram(
+  seriesMase: distribution(
     "series_mase",
     "Rolling MASE of every series with at least a horizon of scores, at the time of the scrape.",
     {},
     scaledErrors,
   ),
-  seriesCrps: histogram(
+  seriesCrps: distribution(
     "series_scaled_crps",
     "Rolling CRPS, divided by the naive error, of every series with at least a horizon of scores, at the time of the scrape.",
     {},
     scaledErrors,
   ),
-  seriesCoverage: histogram(
+  seriesCoverage: distribution(
     "series_coverage",
     "Rolling coverage of the interval with the stated probability, of every series, at the time of the scrape.",
     { stated: open },

@@ -2,24 +2,18 @@
 // functions, not metrics. A label holds a series id only where the configuration bounds their number.
 
 import { totalmem } from "node:os";
-import { setImmediate } from "node:timers/promises";
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
-import { compileGlob } from "./glob.ts";
-import type { EngineFacts, Metrics, SeriesQuality, ServiceFacts } from "./metric-groups.ts";
+import { Counter, collectDefaultMetrics, Gauge, Histogram, type Metric, Registry } from "prom-client";
+import type { Distribution, EngineFacts, FleetQuality, Metrics, ServiceFacts } from "./metric-groups.ts";
 import { type MetricSpec, metricTable, type stages } from "./metric-table.ts";
 
 interface MetricSettings {
   /** Number of the worst series that are named. */
   readonly worstSeries: number;
-  /** Patterns of series that are named. */
-  readonly series: readonly string[];
 }
 
-const defaultSettings: MetricSettings = { worstSeries: 10, series: [] };
+const defaultSettings: MetricSettings = { worstSeries: 10 };
 /** A pattern of `*` must not create a label per series. */
 const mostNamed = 100;
-/** Series between two yields to the event loop. */
-const seriesPerTurn = 500;
 /** Gauges with the suffix of a counter. No dashboard uses them. */
 const misnamed = [
   "nodejs_active_handles_total",
@@ -34,12 +28,6 @@ export function createMetrics(version: string, settings: MetricSettings = defaul
   const built = build(registry);
   built.buildInfo.set({ version, node: process.version }, 1);
   built.memoryLimit.set(memoryLimit());
-  const expose = async (facts: ServiceFacts) => {
-    setFacts(built, facts);
-    await setQuality(built, facts.quality, settings);
-    return { contentType: registry.contentType, text: await registry.metrics() };
-  };
-  let turn: Promise<unknown> = Promise.resolve();
   return {
     ...stageMetrics(built),
     ...modelMetrics(built),
@@ -53,11 +41,10 @@ export function createMetrics(version: string, settings: MetricSettings = defaul
       built.inputLost.inc(lost);
     },
     moved: (from, to) => built.stateChanges.inc({ from, to }),
-    // Scrapes run one after the other: each starts by resetting the metrics of the series.
-    expose: (facts) => {
-      const exposed = turn.then(() => expose(facts));
-      turn = exposed.catch(() => undefined); // The caller gets the error; the next scrape starts afresh.
-      return exposed;
+    expose: async (facts) => {
+      setFacts(built, facts);
+      setQuality(built, facts.quality, settings.worstSeries);
+      return { contentType: registry.contentType, text: await registry.metrics() };
     },
   };
 }
@@ -68,7 +55,9 @@ type Built = {
     ? Counter
     : MetricTable[M]["kind"] extends "gauge"
       ? Gauge
-      : Histogram;
+      : MetricTable[M] extends { readonly isDistribution: true }
+        ? DistributionMetric
+        : Histogram;
 };
 
 function build(registry: Registry): Built {
@@ -76,7 +65,8 @@ function build(registry: Registry): Built {
   return Object.fromEntries(entries) as Built;
 }
 
-function buildOne({ kind, name, help, labels, buckets }: MetricSpec, registry: Registry) {
+function buildOne(spec: MetricSpec, registry: Registry) {
+  const { kind, name, help, labels, buckets, isDistribution = false } = spec;
   const options = {
     name: `forecastnet_${name}`,
     help,
@@ -95,6 +85,11 @@ function buildOne({ kind, name, help, labels, buckets }: MetricSpec, registry: R
     const gauge = new Gauge(options);
     for (const label of known) gauge.set(label, 0);
     return gauge;
+  }
+  if (isDistribution) {
+    const metric = new DistributionMetric(options);
+    registry.registerMetric(metric as unknown as Metric);
+    return metric;
   }
   const histogram = new Histogram({ ...options, buckets: [...buckets] });
   for (const label of known) histogram.zero(label);
@@ -200,29 +195,72 @@ function setEngine(built: Built, facts: EngineFacts): void {
   built.engineWaitingForecasts.set(facts.waitingForecasts);
 }
 
-async function setQuality(
-  built: Built,
-  qualities: Iterable<SeriesQuality>,
-  { worstSeries, series }: MetricSettings,
-): Promise<void> {
+function setQuality(built: Built, partitions: readonly FleetQuality[], worstSeries: number): void {
   const { seriesMase, seriesCrps, seriesCoverage, worstSeries: worstGauge, namedSeries } = built;
-  for (const metric of [seriesMase, seriesCrps, seriesCoverage, worstGauge, namedSeries]) metric.reset();
-  const patterns = series.map(compileGlob);
-  let worst: SeriesQuality[] = [];
-  let looked = 0;
-  let named = 0;
-  for (const quality of qualities) {
-    if (++looked % seriesPerTurn === 0) await setImmediate();
-    const { seriesId, mase, scaledCrps, coverage } = quality;
-    seriesMase.observe(mase);
-    seriesCrps.observe(scaledCrps);
-    for (const { stated, observed } of coverage) seriesCoverage.observe({ stated: String(stated) }, observed);
-    if (named < mostNamed && patterns.some((pattern) => pattern.test(seriesId))) {
-      namedSeries.set({ series_id: seriesId }, mase);
-      named++;
-    }
-    if (worst.length < worstSeries || mase > (worst.at(-1)?.mase ?? Number.POSITIVE_INFINITY))
-      worst = [...worst, quality].sort((one, other) => other.mase - one.mase).slice(0, worstSeries);
+  seriesMase.set([{ labels: {}, parts: partitions.map(({ mase }) => mase) }]);
+  seriesCrps.set([{ labels: {}, parts: partitions.map(({ scaledCrps }) => scaledCrps) }]);
+  const coverages = partitions.flatMap(({ coverage }) => coverage);
+  seriesCoverage.set(
+    [...new Set(coverages.map(({ stated }) => stated))].map((stated) => ({
+      labels: { stated: String(stated) },
+      parts: coverages.filter((one) => one.stated === stated).map(({ counts }) => counts),
+    })),
+  );
+  const worst = partitions.flatMap((partition) => partition.worst(worstSeries));
+  worst.sort((one, other) => other.mase - one.mase);
+  const named = partitions.flatMap((partition) => partition.named(mostNamed));
+  worstGauge.reset();
+  namedSeries.reset();
+  for (const { seriesId, mase } of worst.slice(0, worstSeries)) worstGauge.set({ series_id: seriesId }, mase);
+  for (const { seriesId, mase } of named.slice(0, mostNamed)) namedSeries.set({ series_id: seriesId }, mase);
+}
+
+interface LabelledDistribution {
+  readonly labels: Readonly<Record<string, string>>;
+  /** To be added up; all of the same bounds. */
+  readonly parts: readonly Distribution[];
+}
+
+/** A histogram whose counts are given: prom-client's own can only count one value after the other. */
+class DistributionMetric {
+  readonly name: string;
+  readonly #help: string;
+  #values: readonly PromValue[] = [];
+
+  constructor({ name, help }: { readonly name: string; readonly help: string }) {
+    this.name = name;
+    this.#help = help;
   }
-  for (const { seriesId, mase } of worst) worstGauge.set({ series_id: seriesId }, mase);
+
+  set(distributions: readonly LabelledDistribution[]): void {
+    this.#values = distributions.flatMap((one) => promValuesOf(this.name, one));
+  }
+
+  /** What the registry asks for. */
+  async get() {
+    return { name: this.name, help: this.#help, type: "histogram", values: this.#values };
+  }
+}
+
+interface PromValue {
+  readonly metricName: string;
+  readonly labels: Readonly<Record<string, string | number>>;
+  readonly value: number;
+}
+
+/** Buckets are cumulative. Without a series there are none. */
+function promValuesOf(name: string, { labels, parts }: LabelledDistribution): readonly PromValue[] {
+  const values: PromValue[] = [];
+  const [first] = parts;
+  let count = 0;
+  for (let i = 0; i <= (first?.bounds.length ?? -1); i++) {
+    for (const { counts } of parts) count += counts[i];
+    const le = first.bounds[i] ?? "+Inf";
+    values.push({ metricName: `${name}_bucket`, labels: { le, ...labels }, value: count });
+  }
+  if (count === 0) return [];
+  const sum = parts.reduce((total, part) => total + part.sum, 0);
+  values.push({ metricName: `${name}_sum`, labels, value: sum });
+  values.push({ metricName: `${name}_count`, labels, value: count });
+  return values;
 }

@@ -13,7 +13,7 @@
 // docs/calibration.md gives the reasons and the results.
 
 import { type CalibratedLevels, type LevelMoves, levelMovesOf } from "./level-moves.ts";
-import type { MaturedSlot } from "./pending-forecasts.ts";
+import type { MaturedSlot } from "./matured-slot.ts";
 
 export interface CalibratorShape {
   /** Ascending, between 0 and 1. */
@@ -97,7 +97,7 @@ export class Calibrator {
     this.#signsAt = this.#unitsAt + channels;
     this.#widthsAt = this.#signsAt + channels;
     this.state = new Float32Array(this.#widthsAt + this.#levels.lower.length * channels);
-    for (let c = 0; c < channels; c++) this.state[this.#unitsAt + c] = bounded(scale[c]);
+    for (let c = 0; c < channels; c++) this.state[this.#unitsAt + c] = clamped(scale[c]);
   }
 
   /** Updates so far, over all outputs. Not in `state`, whose single precision is too small for a count. */
@@ -143,17 +143,18 @@ export class Calibrator {
     this.#learntSteps += matured.count * this.#channels;
   }
 
-  #learnChannel({ count, quantiles, steps, starts, actuals }: MaturedSlot, channel: number): void {
+  #learnChannel({ count, quantiles, steps, actuals }: MaturedSlot, channel: number): void {
     const { state } = this;
     const { median, levels, below } = this.#levels;
     const { moves, widenings, pulls } = this.#moves;
     const intervals = this.#levels.lower.length;
     const outputs = this.#outputs;
     const size = levels.length;
-    if (!Number.isFinite(actuals[channel])) throw new RangeError(`cannot learn from ${actuals[channel]}`);
-    const y = bounded(actuals[channel]);
     for (let i = 0; i < count; i++) {
-      const at = starts[i] + channel * size;
+      const place = i * this.#channels + channel;
+      const at = place * size;
+      const y = actuals[place];
+      if (!Number.isFinite(y)) throw new RangeError(`cannot learn from ${y}`);
       const output = channel * this.#horizon + steps[i];
       const error = y - this.#centreOf(quantiles, at);
       // The loop goes channel by channel, but updates are counted forecast by forecast.
@@ -185,12 +186,12 @@ export class Calibrator {
    * True for a level that equals its inner neighbour. It must not move inwards: it would press the levels of its side
    * together, without end while a peak is covered.
    */
-  #isPressed(l: number, stated: Float32Array, at: number): boolean {
+  #isPressed(l: number, stated: Float64Array, at: number): boolean {
     const inner = this.#levels.inner[l];
     return inner >= 0 && stated[at + inner] === stated[at + l];
   }
 
-  #isIntervalPressed(j: number, stated: Float32Array, at: number): boolean {
+  #isIntervalPressed(j: number, stated: Float64Array, at: number): boolean {
     const { lower, upper } = this.#levels;
     const isLowerPressed = lower[j] >= 0 && this.#isPressed(lower[j], stated, at);
     return isLowerPressed || (upper[j] >= 0 && this.#isPressed(upper[j], stated, at));
@@ -264,7 +265,7 @@ export class Calibrator {
     }
   }
 
-  #centreOf(stated: Float32Array, at: number): number {
+  #centreOf(stated: Float64Array, at: number): number {
     const { below, above, median, hasCentre } = this.#levels;
     if (median >= 0) return stated[at + median];
     if (hasCentre) return (stated[at + below - 1] + stated[at + above]) / 2;
@@ -317,12 +318,7 @@ function reachOf(horizon: number): Float64Array {
   return reach;
 }
 
-/** In single precision, never infinite. */
-function bounded(value: number): number {
-  return Math.fround(clamped(value));
-}
-
-/** As `bounded`, for values that are stored in single precision anyway. */
+/** Never infinite in single precision, in which it is stored. */
 function clamped(value: number): number {
   if (Math.abs(value) <= largest) return value;
   return value > 0 ? largest : value < 0 ? -largest : value;

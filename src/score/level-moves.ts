@@ -132,7 +132,7 @@ export class LevelMoves {
   }
 
   /** The case of this observation; its row is valid until the next call. The quantiles stated for it start at `at`. */
-  caseOf(y: number, stated: Float32Array, at: number): number {
+  caseOf(y: number, stated: Float64Array, at: number): number {
     const { length } = this.#gradients;
     let below = 0;
     let notAbove = 0;
@@ -156,7 +156,7 @@ export class LevelMoves {
     return this.#isKnown[found] === 1 ? found : this.#compute(found, y, stated, at);
   }
 
-  #compute(found: number, y: number, stated: Float32Array, at: number): number {
+  #compute(found: number, y: number, stated: Float64Array, at: number): number {
     const { levels, median, lower, upper, weights, normal, scaleSteps } = this.levels;
     const g = this.#gradients;
     const start = found * g.length;

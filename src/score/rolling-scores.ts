@@ -8,7 +8,7 @@
 // CRPS is in units of the series.
 
 import type { LiveScores } from "../domain.ts";
-import type { MaturedSlot } from "./pending-forecasts.ts";
+import type { MaturedSlot } from "./matured-slot.ts";
 
 export const STEPS = 0;
 export const ABSOLUTE = 1;
@@ -106,16 +106,16 @@ export class SlotScores {
   /** Replaces the sums by those of another slot. `errorCap` limits the mean error in the capped sum. */
   compute(matured: MaturedSlot, naiveErrors: readonly number[], errorCap: number): void {
     const { levels, weights, below, above, medianShare, lows, highs } = this.rule;
-    const { count, quantiles, starts, actuals } = matured;
+    const { count, quantiles, actuals } = matured;
     const { sums } = this;
     const channels = naiveErrors.length;
     const share = 1 / channels;
     let absolute = 0;
     let crpss = 0;
     sums.fill(0);
-    for (let i = 0; i < count; i++) {
-      for (let c = 0, at = starts[i]; c < channels; c++, at += levels.length) {
-        const actual = actuals[c];
+    for (let i = 0, output = 0, at = 0; i < count; i++) {
+      for (let c = 0; c < channels; c++, output++, at += levels.length) {
+        const actual = actuals[output];
         const most = MOST_NAIVE_ERRORS * naiveErrors[c];
         let crps = 0;
         for (let l = 0; l < levels.length; l++) {
@@ -188,6 +188,14 @@ export class RollingScores {
     const { intervals } = this.rule;
     const coverage = intervals.map(({ stated }, i) => ({ stated, observed: this.#mean(INSIDE + i) }));
     return { mase: this.mase, crps: this.#mean(CRPS), coverage, scoredSteps: this.#scoredSlots };
+  }
+
+  /** Writes MASE, CRPS over the naive error, and the coverage of each interval. False when one of them is not finite. */
+  writeMeans(target: Float64Array, naiveError: number): boolean {
+    target[0] = this.mase;
+    target[1] = this.#mean(CRPS) / naiveError;
+    for (let i = 0; i < this.rule.intervals.length; i++) target[2 + i] = this.#mean(INSIDE + i);
+    return this.#scoredSlots > 0 && Number.isFinite(target[0] + target[1]);
   }
 
   /** Mean absolute error of the median over the naive error. NaN until a slot is scored, like `cappedMase`. */

@@ -108,9 +108,10 @@ export function writeState(seriesId: string, period: ScoringPeriod | null, life:
 
 const none: readonly number[] = [];
 const noFloats = new Float32Array(0);
+const noBytes = new Uint8Array(0);
 
 function sumsOf({ rolling: { sums }, frame: { base, errorCap } }: ScoringPeriod): Float64Array {
-  const numbers = reused(doublesByLength, Float64Array, sums.length + base.length + 1);
+  const numbers = reused(sums.length + base.length + 1);
   numbers.set(sums);
   for (let c = 0; c < base.length; c++) numbers[sums.length + c] = base[c];
   numbers[numbers.length - 1] = errorCap;
@@ -118,30 +119,27 @@ function sumsOf({ rolling: { sums }, frame: { base, errorCap } }: ScoringPeriod)
 }
 
 /** Null when no forecast is pending in the row. */
-export function writePending(
-  seriesId: string,
-  { pending, frame, rolling }: ScoringPeriod,
-  row: number,
-): Buffer | null {
-  const originSlot = pending.originOf(row);
-  if (!Number.isFinite(originSlot)) return null;
-  const { horizon, channels } = frame;
-  const { levels } = rolling.rule;
-  const quantiles = reused(floatsByLength, Float32Array, levels.length * channels * horizon);
-  pending.read(row, quantiles);
-  const modelVersion = pending.otherVersionAt(row) ?? frame.version;
+export function writePending({ pending }: ScoringPeriod, row: number): Buffer | null {
+  const read = pending.read(row);
+  if (read === null) return null;
+  const { originSlot, otherVersion, scales, codes } = read;
   writer.begin(keptHeader);
-  writeKeptForecast(writer, { seriesId, originSlot, modelVersion, channels, horizon, levels, quantiles });
+  writeKeptForecast(writer, {
+    originSlot,
+    modelVersion: otherVersion ?? "",
+    scales,
+    codes,
+    quantiles: noBytes,
+  });
   return writer.end();
 }
 
 const doublesByLength = new Map<number, Float64Array>();
-const floatsByLength = new Map<number, Float32Array>();
 
 /** Memory that the next record uses again: an array per record would keep the garbage collector busy. */
-function reused<T>(byLength: Map<number, T>, ArrayOf: new (length: number) => T, length: number): T {
-  const array = byLength.get(length) ?? new ArrayOf(length);
-  byLength.set(length, array);
+function reused(length: number): Float64Array {
+  const array = doublesByLength.get(length) ?? new Float64Array(length);
+  doublesByLength.set(length, array);
   return array;
 }
 
@@ -224,20 +222,21 @@ export function storedScores({ record, sums }: StoredState): LiveScores | null {
   return rolling.scores();
 }
 
-export interface StoredPending {
-  readonly record: KeptForecastRecord;
-  /** Level after level. */
-  readonly quantiles: Float32Array;
-}
-
-export function readPending(value: Buffer, place: string): StoredPending {
+/** Throws STATE_CORRUPT when the record contradicts itself; whether it fits a series is for the caller to see. */
+export function readPending(value: Buffer, place: string): KeptForecastRecord {
   const record = decode(() => keptCodec.decode(value), place);
-  const numbers = record.levels.length * record.channels * record.horizon;
-  if (record.quantiles.length !== 4 * numbers || numbers === 0)
-    throw corrupt(place, `${record.quantiles.length} bytes of quantiles`, `${numbers} numbers of 4 bytes`);
-  const quantiles = new Float32Array(numbers);
-  Buffer.from(quantiles.buffer).set(record.quantiles);
-  return { record, quantiles };
+  const { scales, codes, quantiles } = record;
+  const isOld = quantiles.length > 0;
+  const isWhole = isOld
+    ? quantiles.length % 4 === 0 && codes.length === 0
+    : codes.length > 0 && codes.length % 2 === 0 && scales.length > 0 && scales.length % 16 === 0;
+  if (isWhole) return record;
+  const found = `${scales.length} bytes of scales, ${codes.length} of codes and ${quantiles.length} of quantiles`;
+  throw corrupt(
+    place,
+    found,
+    "two numbers of 8 bytes a channel and codes of 2 bytes, or quantiles of 4 bytes",
+  );
 }
 
 function decode<T>(read: () => T, place: string): T {

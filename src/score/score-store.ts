@@ -4,34 +4,41 @@
 
 import { setImmediate } from "node:timers/promises";
 import type { SeriesSettings } from "../domain.ts";
+import type { KeptForecastRecord } from "../log/codec/schemas.generated.ts";
+import type { Phase } from "../models/life.ts";
 import { ForecastnetError } from "../runtime/errors.ts";
+import { QualityCounts } from "../runtime/fleet-quality.ts";
+import { PendingForecasts, type PendingRow, type PendingShape } from "./pending-forecasts.ts";
 import { createScoreRule } from "./rolling-scores.ts";
-import {
-  readPending,
-  readState,
-  readStateKey,
-  type ScoreRecord,
-  type StateKey,
-  type StoredPending,
-  type StoredState,
-} from "./score-records.ts";
+import { readPending, readState, readStateKey, type ScoreRecord, type StoredState } from "./score-records.ts";
 import { ScoringPeriod, Scratch } from "./scoring-period.ts";
-import { type ScoringRules, SeriesScores } from "./series-scores.ts";
+import { type ObservedPast, type ScoringRules, SeriesScores } from "./series-scores.ts";
 
-export interface ScoreStoreParts extends Omit<ScoringRules, "scratch"> {
+export interface ScoreStoreParts extends Omit<ScoringRules, "scratch" | "seriesByPhase"> {
   /** Levels of the quantiles that forecasts state, ascending. */
   readonly levels: readonly number[];
   readonly settingsOf: (seriesId: string) => SeriesSettings;
+  /** True for series that the metrics show by name. Default: none. */
+  readonly isNamed?: (seriesId: string) => boolean;
 }
 
 export class ScoreStore {
+  /** As of the last `takeChanges`, or of the restore. */
+  readonly quality: QualityCounts;
+  readonly seriesByPhase: Record<Phase, number> = { cold: 0, training: 0, champion: 0, drifting: 0 };
   readonly #rules: ScoringRules;
   readonly #settingsOf: (seriesId: string) => SeriesSettings;
   readonly #scoresById = new Map<string, SeriesScores>();
   readonly #changed = new Set<SeriesScores>();
 
-  constructor({ levels, settingsOf, rollingSteps, calibration }: ScoreStoreParts) {
-    this.#rules = { scratch: new Scratch(createScoreRule(levels)), rollingSteps, calibration };
+  constructor({ levels, settingsOf, rollingSteps, calibration, isNamed }: ScoreStoreParts) {
+    const rule = createScoreRule(levels);
+    const { seriesByPhase } = this;
+    this.#rules = { scratch: new Scratch(rule), seriesByPhase, rollingSteps, calibration };
+    this.quality = new QualityCounts(
+      rule.intervals.map(({ stated }) => stated),
+      isNamed,
+    );
     this.#settingsOf = settingsOf;
   }
 
@@ -45,6 +52,7 @@ export class ScoreStore {
     if (scores === undefined) {
       scores = new SeriesScores(seriesId, this.#rules, this.#changed);
       this.#scoresById.set(seriesId, scores);
+      this.seriesByPhase[scores.life.phase]++;
     }
     return scores;
   }
@@ -67,13 +75,18 @@ export class ScoreStore {
     if (scores === undefined) return [];
     this.#scoresById.delete(seriesId);
     this.#changed.delete(scores);
+    this.seriesByPhase[scores.life.phase]--;
+    this.quality.remove(scores);
     return scores.keys();
   }
 
   /** The records that changed since the last call. */
   takeChanges(): ScoreRecord[] {
     const records: ScoreRecord[] = [];
-    for (const scores of this.#changed) scores.takeRecords(records);
+    for (const scores of this.#changed) {
+      scores.takeRecords(records);
+      this.quality.update(scores);
+    }
     this.#changed.clear();
     return records;
   }
@@ -113,27 +126,24 @@ export class ScoreStore {
     return true;
   }
 
-  /** Restores one pending forecast, after all states. Returns false, and deletes it, when it fits no period. */
-  restorePending({ record, quantiles }: StoredPending, row: number): boolean {
-    const { seriesId, originSlot, modelVersion, channels, horizon, levels } = record;
+  /**
+   * Restores the pending forecasts of one series, after its state, and scores what was observed since that was stored.
+   * Returns the number of forecasts that fit no period; they are deleted.
+   */
+  restorePending(seriesId: string, stored: readonly StoredPending[], past: ObservedPast | null): number {
     const scores = this.of(seriesId);
     const { period } = scores;
-    const isFit =
-      period !== null &&
-      period.frame.channels === channels &&
-      period.frame.horizon === horizon &&
-      this.#hasLevels(levels) &&
-      row < period.pending.mostRows;
-    if (!isFit) {
-      scores.deleteRow(row);
-      return false;
+    const fits: { readonly row: number; readonly forecast: PendingRow }[] = [];
+    for (const { row, record } of stored) {
+      const forecast = period === null ? null : toPendingRow(record, period);
+      if (forecast === null) scores.deleteRow(row);
+      else fits.push({ row, forecast });
     }
-    period.pending.load(row, originSlot, modelVersion === period.frame.version ? null : modelVersion);
-    const outputs = channels * horizon;
-    const noBase = new Array<number>(channels).fill(0); // Stored quantiles are relative to the base already.
-    const stated = levels.map((_, l) => ({ values: quantiles.subarray(l * outputs, (l + 1) * outputs) }));
-    period.pending.write(row, stated, noBase);
-    return true;
+    fits.sort((a, b) => a.forecast.originSlot - b.forecast.originSlot);
+    for (const { row, forecast } of fits) scores.resumePending(forecast, row);
+    if (past !== null) scores.catchUp(past);
+    this.quality.update(scores);
+    return stored.length - fits.length;
   }
 
   #hasLevels(levels: readonly number[]): boolean {
@@ -155,65 +165,127 @@ interface RestoredScores {
   readonly dropped: ScoreCounts;
 }
 
+/** A record of a pending forecast, and the row in its key. */
+interface StoredPending {
+  readonly row: number;
+  readonly record: KeptForecastRecord;
+}
+
+/** Null when the numbers of the record are not those of the period. */
+function toPendingRow(record: KeptForecastRecord, { frame, rolling }: ScoringPeriod): PendingRow | null {
+  const { originSlot, modelVersion, scales, codes, quantiles } = record;
+  const { channels, horizon } = frame;
+  const levels = rolling.rule.levels.length;
+  const numbers = channels * horizon * levels;
+  const otherVersion = modelVersion === "" || modelVersion === frame.version ? null : modelVersion;
+  if (quantiles.length === 4 * numbers) {
+    const stated = copyOf(Float32Array, quantiles);
+    return { ...encodeAlone(stated, { channels, horizon, levels }), originSlot, otherVersion };
+  }
+  if (codes.length !== 2 * numbers || scales.length !== 16 * channels) return null;
+  return {
+    originSlot,
+    otherVersion,
+    scales: copyOf(Float64Array, scales),
+    codes: copyOf(Uint16Array, codes),
+  };
+}
+
+/** As codes, what an earlier version stored as [level][channel][step]. */
+function encodeAlone(
+  quantiles: Float32Array,
+  shape: Omit<PendingShape, "grace">,
+): Pick<PendingRow, "scales" | "codes"> {
+  const outputs = shape.channels * shape.horizon;
+  const stated = Array.from({ length: shape.levels }, (_, l) => ({
+    values: quantiles.subarray(l * outputs, (l + 1) * outputs),
+  }));
+  const alone = new PendingForecasts({ ...shape, grace: 0 });
+  const row = alone.add(0, stated, new Float64Array(shape.channels), null);
+  const { scales, codes } = alone.read(row) as PendingRow;
+  return { scales: scales.slice(), codes: codes.slice() };
+}
+
+/** The bytes of a record lie where they lie; typed arrays need them aligned. */
+function copyOf<T extends Float32Array | Float64Array | Uint16Array>(
+  ArrayOf: { new (length: number): T; readonly BYTES_PER_ELEMENT: number },
+  bytes: Buffer,
+): T {
+  const numbers = new ArrayOf(bytes.length / ArrayOf.BYTES_PER_ELEMENT);
+  Buffer.from(numbers.buffer).set(bytes);
+  return numbers;
+}
+
 interface RestoreScoresOptions {
   /** Describes the place of a key, for errors. */
   readonly where: (key: string) => string;
   /** True for a series whose grid changed, so that it lost its history. */
   readonly isRestarted: (seriesId: string) => boolean;
+  /** Null for a series without a past. */
+  readonly pastOf: (seriesId: string) => ObservedPast | null;
 }
 
 /** Records read between two turns of the event loop: other lanes and the group's heartbeat must not wait for them. */
 const RECORDS_PER_TURN = 500;
 
-/** Takes all records out of `valueByKey`, and frees their bytes one by one. */
+/** Takes all records out of `valueByKey`, and frees their bytes series by series. */
 export async function restoreScores(
   scoreStore: ScoreStore,
   valueByKey: Map<string, Buffer>,
-  { where, isRestarted }: RestoreScoresOptions,
+  { where, isRestarted, pastOf }: RestoreScoresOptions,
 ): Promise<RestoredScores> {
   const stored = { series: 0, forecasts: 0 };
   const dropped = { series: 0, forecasts: 0 };
   let read = 0;
-  // States first: a pending forecast belongs to the period in the state of its series.
-  for (const kind of ["live", "pending"] as const) {
-    const counted = kind === "live" ? "series" : "forecasts";
-    for (const [key, value] of valueByKey) {
-      const parsed = readStateKey(key);
-      if (parsed === null) throw corrupt(where(key), "the key is neither of live scores nor of a forecast");
-      if (parsed.kind !== kind) continue;
-      valueByKey.delete(key);
-      const isGridNew = isRestarted(parsed.seriesId);
-      const isFit = restoreRecord(scoreStore, { ...parsed, place: where(key), isGridNew }, value);
-      stored[counted]++;
-      if (!isFit && !isGridNew) dropped[counted]++;
-      if (++read % RECORDS_PER_TURN === 0) await setImmediate();
+  for (const [seriesId, keys] of groupBySeries(valueByKey.keys(), where)) {
+    const isGridNew = isRestarted(seriesId);
+    // The state first: a pending forecast belongs to the period in the state of its series.
+    if (keys.state !== null) {
+      const state = readState(valueByKey.get(keys.state) as Buffer, where(keys.state));
+      checkSeries(state.record, seriesId, where(keys.state));
+      const isFit = scoreStore.restoreState(state, !isGridNew);
+      stored.series++;
+      if (!isFit && !isGridNew) dropped.series++;
+      valueByKey.delete(keys.state);
     }
+    const forecasts = keys.pending.map(({ key, row }) => {
+      const record = readPending(valueByKey.get(key) as Buffer, where(key));
+      valueByKey.delete(key);
+      return { row, record };
+    });
+    stored.forecasts += forecasts.length;
+    const unfit = scoreStore.restorePending(seriesId, forecasts, pastOf(seriesId));
+    if (!isGridNew) dropped.forecasts += unfit;
+    const before = read;
+    read += 1 + forecasts.length;
+    if (Math.floor(read / RECORDS_PER_TURN) > Math.floor(before / RECORDS_PER_TURN)) await setImmediate();
   }
   return { stored, dropped };
 }
 
-function restoreRecord(
-  scoreStore: ScoreStore,
-  key: StateKey & { readonly place: string; readonly isGridNew: boolean },
-  value: Buffer,
-): boolean {
-  const { place, isGridNew } = key;
-  if (key.kind === "live") {
-    const state = readState(value, place);
-    checkSeries(state.record, key);
-    return scoreStore.restoreState(state, !isGridNew);
-  }
-  const pending = readPending(value, place);
-  checkSeries(pending.record, key);
-  return scoreStore.restorePending(pending, key.row);
+interface KeysOfSeries {
+  state: string | null;
+  readonly pending: { readonly key: string; readonly row: number }[];
 }
 
-function checkSeries(
-  record: { readonly seriesId: string },
-  key: { readonly seriesId: string; readonly place: string },
-): void {
-  if (record.seriesId !== key.seriesId)
-    throw corrupt(key.place, `the record is of series ${record.seriesId}`);
+function groupBySeries(keys: Iterable<string>, where: (key: string) => string): Map<string, KeysOfSeries> {
+  const bySeries = new Map<string, KeysOfSeries>();
+  for (const key of keys) {
+    const parsed = readStateKey(key);
+    if (parsed === null) throw corrupt(where(key), "the key is neither of live scores nor of a forecast");
+    let group = bySeries.get(parsed.seriesId);
+    if (group === undefined) {
+      group = { state: null, pending: [] };
+      bySeries.set(parsed.seriesId, group);
+    }
+    if (parsed.kind === "live") group.state = key;
+    else group.pending.push({ key, row: parsed.row });
+  }
+  return bySeries;
+}
+
+function checkSeries(record: { readonly seriesId: string }, seriesId: string, place: string): void {
+  if (record.seriesId !== seriesId) throw corrupt(place, `the record is of series ${record.seriesId}`);
 }
 
 function corrupt(place: string, why: string): ForecastnetError {

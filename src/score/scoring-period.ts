@@ -9,8 +9,15 @@
 
 import type { LiveScores, Placement, Quantile } from "../domain.ts";
 import { Calibrator } from "./calibrator.ts";
-import { MaturedSlot, PendingForecasts } from "./pending-forecasts.ts";
+import { MaturedSlot } from "./matured-slot.ts";
+import { PendingForecasts, relativeTo } from "./pending-forecasts.ts";
 import { RollingScores, type ScoreRule, SlotScores } from "./rolling-scores.ts";
+
+/**
+ * Slots that are scored before the state is stored again. A restored series scores them anew, from its pending
+ * forecasts and its past, which are stored with every observation. So pending forecasts stay for as many slots.
+ */
+export const SLOTS_PER_STATE = 6;
 
 interface PeriodFrame {
   readonly version: string;
@@ -40,9 +47,9 @@ export class ScoringPeriod {
   constructor(frame: PeriodFrame, scratch: Scratch) {
     const { horizon, channels, lateSlots, naiveErrors, isCalibrated } = frame;
     const { levels } = scratch.rule;
-    const span = horizon + Math.min(lateSlots, horizon);
+    const grace = Math.max(SLOTS_PER_STATE, Math.min(lateSlots, horizon));
     this.frame = frame;
-    this.pending = new PendingForecasts({ horizon, channels, levels: levels.length, span });
+    this.pending = new PendingForecasts({ horizon, channels, levels: levels.length, grace });
     this.rolling = new RollingScores(scratch.rule, frame.rollingSteps);
     this.calibrator = isCalibrated ? new Calibrator({ levels, channels, horizon, scale: naiveErrors }) : null;
     this.#scratch = scratch;
@@ -53,7 +60,7 @@ export class ScoringPeriod {
   }
 
   /** Scores the slot in every pending forecast that covers it; returns their number. */
-  score({ slot, values, replaced }: Placement): number {
+  score({ slot, values, replaced }: Pick<Placement, "slot" | "values" | "replaced">): number {
     if (values.length !== this.frame.channels) return 0;
     // A value sent twice: subtracting and adding it again would only leave a rounding error.
     if (replaced !== null && values.every((value, c) => value === replaced[c])) return 0;
@@ -98,24 +105,15 @@ export class ScoringPeriod {
 
   /** Stores the quantiles until they can be scored; returns their row, −1 when this origin is not stored. */
   addPending(originSlot: number, stated: readonly Quantile[], otherVersion: string | null): number {
-    const row = this.pending.add(originSlot, otherVersion);
-    if (row >= 0) this.pending.write(row, stated, this.frame.base);
-    return row;
+    return this.pending.add(originSlot, stated, this.frame.base, otherVersion);
   }
 
   #compute(slotScores: SlotScores, values: readonly number[]): void {
     const { channels, naiveErrors, base, errorCap } = this.frame;
     const { matured } = this.#scratch;
-    for (let c = 0; c < channels; c++) matured.actuals[c] = relativeTo(base[c], values[c]);
+    for (let c = 0; c < channels; c++) matured.observe(c, relativeTo(base[c], values[c]));
     slotScores.compute(matured, naiveErrors, errorCap);
   }
-}
-
-const LARGEST = 3.4e38;
-
-/** In single precision, never infinite. */
-function relativeTo(base: number, value: number): number {
-  return Math.fround(Math.max(-LARGEST, Math.min(LARGEST, value - base)));
 }
 
 interface OutputScratch {

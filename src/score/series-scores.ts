@@ -13,25 +13,36 @@ import type {
   Window,
 } from "../domain.ts";
 import { boundQuantiles } from "../models/bounds.ts";
-import { type Life, lineOf, newLife } from "../models/life.ts";
+import { type Life, lineOf, newLife, type Phase } from "../models/life.ts";
 import { errorCapOf, meanOf, naiveErrorOf } from "../models/scores.ts";
-import type { SeriesQuality } from "../runtime/metric-groups.ts";
+import type { CountedSeries } from "../runtime/fleet-quality.ts";
+import type { PendingRow } from "./pending-forecasts.ts";
 import { liveKey, pendingKey, type ScoreRecord, writePending, writeState } from "./score-records.ts";
-import { ScoringPeriod, type Scratch } from "./scoring-period.ts";
+import { ScoringPeriod, type Scratch, SLOTS_PER_STATE } from "./scoring-period.ts";
 
 /** The same for all series of a score store. */
 export interface ScoringRules {
   readonly scratch: Scratch;
+  /** Numbers of the store's series. */
+  readonly seriesByPhase: Record<Phase, number>;
   /** Age in slots at which a score weighs 1/e. */
   readonly rollingSteps: (settings: SeriesSettings) => number;
   readonly calibration: { readonly enabled: boolean; readonly publishRaw: boolean };
 }
 
+/** The stored past of a series. */
+export interface ObservedPast {
+  readonly newestSlot: number;
+  /** Null where nothing was observed. */
+  valuesAt(slot: number): readonly number[] | null;
+}
+
 const METHOD = "adaptive-conformal";
 const none: readonly never[] = [];
 
-export class SeriesScores {
+export class SeriesScores implements CountedSeries {
   readonly seriesId: string;
+  countedPlace = -1;
   readonly #rules: ScoringRules;
   /** The store's set of series to write; every change adds this one. */
   readonly #changed: Set<SeriesScores>;
@@ -39,7 +50,10 @@ export class SeriesScores {
   #life: Life = newLife;
   /** Rows on the state topic that hold forecasts made before this period; deleted by the next `takeRecords`. */
   #staleRows: readonly number[] = none;
-  #isStateChanged = false;
+  /** True when the stored state cannot be brought up to date from what else is stored. */
+  #isStateDue = false;
+  /** The newest slot scored in the stored state. */
+  #storedSlot = Number.NEGATIVE_INFINITY;
   /** The record of the newest pending forecast. */
   #newest: { readonly row: number; readonly value: Buffer | null } | null = null;
 
@@ -55,8 +69,8 @@ export class SeriesScores {
 
   /** Stored with the next batch: the lifecycle sets it, the score stage writes it. */
   set life(life: Life) {
-    this.#life = life;
-    this.#markState();
+    this.#moveTo(life);
+    this.#storeState();
   }
 
   /** Null before the first forecast. */
@@ -96,21 +110,25 @@ export class SeriesScores {
     return frame.errorCap === Number.POSITIVE_INFINITY ? null : rolling.cappedMase;
   }
 
-  /** The scores as metrics show them; null until as many slots as the horizon have been scored. */
-  quality(): SeriesQuality | null {
+  /** For the metrics: MASE, CRPS over the naive error, coverages. False until as many slots as the horizon are scored. */
+  writeQuality(target: Float64Array): boolean {
     const period = this.#period;
-    if (period === null || this.scoredSlots < period.frame.horizon) return null;
-    const scores = period.scores();
-    if (scores === null) return null;
-    const { seriesId } = this;
-    const { mase, crps, coverage } = scores;
-    return { seriesId, mase, scaledCrps: crps / meanOf(period.frame.naiveErrors), coverage };
+    if (period === null || this.scoredSlots < period.frame.horizon) return false;
+    return period.rolling.writeMeans(target, meanOf(period.frame.naiveErrors));
   }
 
   /** Scores an observed slot in every pending forecast that covers it; returns their number. */
   score(placement: Placement): number {
-    const scored = this.#period?.score(placement) ?? 0;
-    if (scored > 0) this.#markState();
+    const period = this.#period;
+    if (period === null) return 0;
+    const { newestSlot } = period.rolling;
+    const scored = period.score(placement);
+    if (scored === 0) return 0;
+    // Slots in their order can be scored again after a restart, others cannot.
+    const isInOrder = placement.replaced === null && placement.slot > newestSlot;
+    if (isInOrder) this.#storeStateBy(placement.slot);
+    else this.#storeState();
+    this.#changed.add(this);
     return scored;
   }
 
@@ -145,8 +163,34 @@ export class SeriesScores {
 
   /** Continues from stored facts. */
   resume(life: Life, period: ScoringPeriod | null): void {
-    this.#life = life;
+    this.#moveTo(life);
     this.#period = period;
+    this.#storedSlot = period?.rolling.newestSlot ?? Number.NEGATIVE_INFINITY;
+  }
+
+  /** Takes a forecast back from the row of the topic that holds it. Those of a series come in the order of their origins. */
+  resumePending(forecast: PendingRow, row: number): void {
+    const pending = this.#period?.pending;
+    if (pending === undefined) throw new Error(`series "${this.seriesId}" has no period for a forecast`);
+    pending.load(forecast);
+    const place = pending.rowOf(forecast.originSlot);
+    if (place === row) return;
+    // Stored by a version, or under settings, that numbered rows otherwise: it moves with the next batch.
+    this.deleteRow(row);
+    pending.markChanged(place);
+  }
+
+  /** Scores the slots observed since the state was stored. */
+  catchUp(past: ObservedPast): void {
+    const period = this.#period;
+    if (period === null) return;
+    const { pending, rolling } = period;
+    const oldest = Math.min(...pending.filledRows().map((row) => pending.originOf(row)));
+    const from = Math.max(rolling.newestSlot, oldest) + 1;
+    for (let slot = from; slot <= past.newestSlot; slot++) {
+      const values = past.valuesAt(slot);
+      if (values !== null) period.score({ slot, values, replaced: null });
+    }
   }
 
   /** Deletes a pending forecast from the state topic with the next `takeRecords`. */
@@ -169,12 +213,14 @@ export class SeriesScores {
     const changed = period?.pending.takeChanged() ?? none;
     const rows = this.#staleRows.length === 0 ? changed : new Set([...this.#staleRows, ...changed]);
     for (const row of rows) {
-      const value = newest?.row === row ? newest.value : period && writePending(seriesId, period, row);
+      const value = newest?.row === row ? newest.value : period && writePending(period, row);
       records.push({ key: pendingKey(seriesId, row), value });
     }
-    if (this.#isStateChanged)
+    if (this.#isStateDue) {
       records.push({ key: liveKey(seriesId), value: writeState(seriesId, period, this.#life) });
-    this.#isStateChanged = false;
+      this.#storedSlot = period?.rolling.newestSlot ?? Number.NEGATIVE_INFINITY;
+    }
+    this.#isStateDue = false;
     this.#staleRows = none;
     this.#newest = null;
   }
@@ -186,8 +232,9 @@ export class SeriesScores {
     stated: readonly Quantile[],
     otherVersion: string | null,
   ): void {
+    this.#storeStateBy(originSlot);
     const row = period.addPending(originSlot, stated, otherVersion);
-    if (row >= 0) this.#newest = { row, value: writePending(this.seriesId, period, row) };
+    if (row >= 0) this.#newest = { row, value: writePending(period, row) };
   }
 
   #begin(version: string, window: Window, given: ServingFacts | null): ScoringPeriod {
@@ -209,13 +256,27 @@ export class SeriesScores {
       },
       this.#rules.scratch,
     );
-    this.#markState();
+    this.#storeState();
     return this.#period;
   }
 
-  #markState(): void {
-    this.#isStateChanged = true;
+  /** Stores the state before the forecasts of slots that it lacks make room for newer ones. */
+  #storeStateBy(slot: number): void {
+    const scoredSlot = this.#period?.rolling.newestSlot ?? Number.NEGATIVE_INFINITY;
+    if (scoredSlot > this.#storedSlot && slot - this.#storedSlot >= SLOTS_PER_STATE) this.#storeState();
+  }
+
+  /** With the next `takeRecords`. */
+  #storeState(): void {
+    this.#isStateDue = true;
     this.#changed.add(this);
+  }
+
+  #moveTo(life: Life): void {
+    const { seriesByPhase } = this.#rules;
+    seriesByPhase[this.#life.phase]--;
+    seriesByPhase[life.phase]++;
+    this.#life = life;
   }
 }
 

@@ -53,12 +53,12 @@ export function modelPages(inventory: () => ModelInventory | null, token: Secret
   };
 }
 
-function list(inventory: ModelInventory, query: URLSearchParams): Answer {
+async function list(inventory: ModelInventory, query: URLSearchParams): Promise<Answer> {
   const asked = query.get("phase");
   const phase = phases.find((name) => name === asked) ?? null;
   if (asked !== null && phase === null)
     return text(400, `phase is "${asked}"; give one of ${phases.join(", ")}`);
-  const { total, models } = inventory.list({ phase, most: limitIn(query, mostListed) });
+  const { total, models } = await inventory.list({ phase, most: limitIn(query, mostListed) });
   return json(200, { total, models: models.map(withTimes) });
 }
 

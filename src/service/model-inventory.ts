@@ -1,5 +1,6 @@
 // The models of one worker, to be listed, inspected, exported and changed by order. The HTTP API is built on this.
 
+import { setImmediate } from "node:timers/promises";
 import type { LiveScores } from "../domain.ts";
 import type { PartitionLifecycle } from "../lifecycle/partition-lifecycle.ts";
 import { modelRecordCodec, servingFacts, toExportRecord } from "../log/codec/model-record.ts";
@@ -61,7 +62,7 @@ export interface ModelList {
 
 export interface ModelInventory {
   /** Those of this worker, worst rolling MASE first. */
-  list(query: ListQuery): ModelList;
+  list(query: ListQuery): Promise<ModelList>;
   show(modelKey: string): ModelSummary | null;
   order(order: Order): OrderAnswer;
   /** The serving model as a record of the models topic; null when the key has no model of its own. */
@@ -73,6 +74,9 @@ const symbolByKind = {
   rollback: "ROLL_BACK",
   import: "IMPORT",
 } as const satisfies Record<OrderKind, string>;
+
+/** Series visited between two turns of the event loop. */
+const seriesPerTurn = 5_000;
 
 /** `lifecycles` returns those of the partitions that the worker owns now. */
 export function createModelInventory(
@@ -120,10 +124,15 @@ function take(
 }
 
 /** Builds summaries only of those that are listed: a worker may have a hundred thousand series. */
-function listWorst(lifecycles: readonly PartitionLifecycle[], { phase, most }: ListQuery): ModelList {
+async function listWorst(
+  lifecycles: readonly PartitionLifecycle[],
+  { phase, most }: ListQuery,
+): Promise<ModelList> {
+  let looked = 0;
   const worst = new LargestFew<readonly [PartitionLifecycle, string]>(most);
   for (const lifecycle of lifecycles) {
     for (const live of lifecycle.view.scoreStore) {
+      if (++looked % seriesPerTurn === 0) await setImmediate();
       if (phase === null || live.life.phase === phase)
         worst.offer([lifecycle, live.seriesId], live.mase ?? -1);
     }

@@ -17,6 +17,7 @@ import { configInvalid, refusal } from "../runtime/config/problems.ts";
 import type { AppConfig, InputTopic } from "../runtime/config/schema.ts";
 import { seriesRules } from "../runtime/config/series-rules.ts";
 import { problemAt } from "../runtime/config/sources.ts";
+import { compileGlob } from "../runtime/glob.ts";
 import type { Logger } from "../runtime/logging.ts";
 import type { Metrics } from "../runtime/metric-groups.ts";
 import { largestLiveBytes } from "../score/score-records.ts";
@@ -70,7 +71,12 @@ export async function buildPipelineParts(
   const registryAtStart = openRegistry(config, 2_000);
   const settingsOf = seriesRules(config.series);
   const rulesOf = cachedRules((settings) => resolveRetrainRules(retrain, settings));
-  const encode = await createForecastEncoder(output.format, topics.forecasts, registryAtStart);
+  const encode = await createForecastEncoder(output.format, {
+    topic: topics.forecasts,
+    precision: output.precision,
+    registry: registryAtStart,
+    refused: (reason) => logger.info({ reason }, "forecasts are written as doubles"),
+  });
   // After the last step that may be retried, so that each warning is logged once.
   for (const reason of found.warnings) logger.warn({ reason }, "topic at risk");
   return {
@@ -108,6 +114,7 @@ export async function buildPipelineParts(
       settingsOf,
       calibration,
       rollingSteps: (settings) => rulesOf(settings).rollingSteps,
+      isNamed: namedBy(config.metrics.series),
     },
     bufferedBatches: pipeline.bufferedBatches,
     settingsOf,
@@ -126,6 +133,12 @@ function cachedRules(resolve: PartitionView["rulesOf"]): PartitionView["rulesOf"
     rulesBySettings.set(settings, rules);
     return rules;
   };
+}
+
+/** True for ids that match one of the patterns. */
+function namedBy(patterns: readonly string[]): (seriesId: string) => boolean {
+  const compiled = patterns.map(compileGlob);
+  return (seriesId) => compiled.some((pattern) => pattern.test(seriesId));
 }
 
 export function openRegistry({ registry }: AppConfig, patienceMs: number): SchemaRegistry | null {

@@ -7,6 +7,7 @@
 // Ids are percent-encoded. The order needs the token. It is answered with 202 and carried out with the next batch.
 
 import { randomUUID } from "node:crypto";
+import { setImmediate } from "node:timers/promises";
 import type { LiveScores, SeriesFacts, Tier } from "../domain.ts";
 import type { PartitionLifecycle } from "../lifecycle/partition-lifecycle.ts";
 import { isCohortKey } from "../models/cohort.ts";
@@ -30,13 +31,15 @@ interface SeriesSummary extends SeriesFacts {
 
 export interface SeriesInventory {
   /** The first `limit` whose id matches, in no particular order. */
-  list(isMatch: (seriesId: string) => boolean, limit: number): readonly SeriesSummary[];
+  list(isMatch: (seriesId: string) => boolean, limit: number): Promise<readonly SeriesSummary[]>;
   show(seriesId: string): SeriesSummary | null;
   /** False when the series is not known to this worker. */
   forget(seriesId: string, orderId: string): boolean;
 }
 
 const mostListed = 10_000;
+/** Series visited between two turns of the event loop. */
+const seriesPerTurn = 1_000;
 
 /** `inventory` returns null until the worker has one. */
 export function seriesPages(inventory: () => SeriesInventory | null, token: Secret | null): Routes {
@@ -59,12 +62,12 @@ export function seriesPages(inventory: () => SeriesInventory | null, token: Secr
   };
 }
 
-function list(inventory: SeriesInventory, query: URLSearchParams): Answer {
+async function list(inventory: SeriesInventory, query: URLSearchParams): Promise<Answer> {
   const limit = limitIn(query, mostListed);
   const match = query.get("match");
   if (match === "") return text(400, "match is empty; give a pattern such as pump-*, or leave it out");
   const pattern = match === null ? null : compileGlob(match);
-  const found = inventory.list((seriesId) => pattern?.test(seriesId) ?? true, limit + 1);
+  const found = await inventory.list((seriesId) => pattern?.test(seriesId) ?? true, limit + 1);
   const series = found.slice(0, limit).map(withTimes);
   return json(200, { series, isComplete: found.length <= limit });
 }
@@ -86,11 +89,13 @@ export function createSeriesInventory(
   clock: Clock,
 ): SeriesInventory {
   return {
-    list: (isMatch, limit) => {
+    list: async (isMatch, limit) => {
       const found: SeriesSummary[] = [];
+      let looked = 0;
       for (const lifecycle of lifecycles()) {
         for (const seriesId of lifecycle.view.series.ids()) {
           if (found.length >= limit) return found;
+          if (++looked % seriesPerTurn === 0) await setImmediate();
           const summary = isMatch(seriesId) ? summarize(lifecycle, seriesId) : null;
           if (summary !== null) found.push(summary);
         }

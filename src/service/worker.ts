@@ -13,11 +13,11 @@ import type { Log, Membership, OwnedPartition } from "../log/log.ts";
 import { TopicWatch } from "../log/topic-watch.ts";
 import { createFamilies, type Families } from "../models/families.ts";
 import type { Engine } from "../models/forecastnet/engine.ts";
-import type { Phase } from "../models/life.ts";
+import { type Phase, phases } from "../models/life.ts";
 import { type PipelineParts, runLane } from "../pipeline.ts";
 import { ForecastnetError } from "../runtime/errors.ts";
 import { type Answer, json, type Routes, text } from "../runtime/http.ts";
-import type { SeriesQuality, WorkerFacts } from "../runtime/metric-groups.ts";
+import type { WorkerFacts } from "../runtime/metric-groups.ts";
 import { fired } from "../runtime/waiting.ts";
 import type { ModelTrainer } from "../training/training-task.ts";
 import { modelPages } from "./model-api.ts";
@@ -234,7 +234,7 @@ export class Worker extends ServiceProcess {
       ...seriesPages(() => this.#retraining.opened?.series ?? null, token),
       "/healthz": () => this.#health(),
       "/": () => {
-        const { quality: _, ...facts } = this.#facts(); // Has every series: too much for a page.
+        const { quality: _, ...facts } = this.#facts(); // Counts by bucket: too much for a page.
         return json(200, { service: "forecastnet", ...facts, ...this.status() });
       },
     };
@@ -267,7 +267,7 @@ export class Worker extends ServiceProcess {
       models: lanes.reduce((sum, lane) => sum + lane.models.size, 0),
       training: this.retrainer?.status ?? { inFlight: 0, waiting: 0, budgetSeconds: null },
       phases: countPhases(lanes),
-      quality: qualityOf(lanes),
+      quality: lanes.map(({ scoreStore }) => scoreStore.quality),
       engine: engine === undefined ? null : { ...engine.description, ...engine.status() },
     };
   }
@@ -278,17 +278,9 @@ function factsOf(error: Error) {
   return { code, reason: error.message, remedy };
 }
 
-function* qualityOf(lanes: readonly Lane[]): Generator<SeriesQuality> {
-  for (const { scoreStore } of lanes) {
-    for (const live of scoreStore) {
-      const quality = live.quality();
-      if (quality !== null) yield quality;
-    }
-  }
-}
-
-function countPhases(lanes: readonly Lane[]): Readonly<Record<Phase, number>> {
+export function countPhases(lanes: readonly Lane[]): Readonly<Record<Phase, number>> {
   const counts = { cold: 0, training: 0, champion: 0, drifting: 0 };
-  for (const { scoreStore } of lanes) for (const { life } of scoreStore) counts[life.phase]++;
+  for (const { scoreStore } of lanes)
+    for (const phase of phases) counts[phase] += scoreStore.seriesByPhase[phase];
   return counts;
 }

@@ -65,8 +65,8 @@ const ruleQueries = rules.map(({ alert, record, expr }): Query => ({ where: aler
 
 /** The metrics of a real worker in this process that has forecast, scored, refused and collected garbage. */
 async function scrapedWorker(t: TestContext): Promise<string> {
-  const metrics = createMetrics("test", { worstSeries: 3, series: ["a"] });
-  const fleet = Fleet.openFor(t, { metrics });
+  const metrics = createMetrics("test", { worstSeries: 3 });
+  const fleet = Fleet.openFor(t, { metrics, settings: { "metrics.series": "a" } });
   const values = Array.from({ length: 60 }, (_, hour) => 10 + (hour % 4) + Math.sin(hour));
   await fleet.play(...hourly("a", 0, values), "settle");
   setFlagsFromString("--expose-gc");

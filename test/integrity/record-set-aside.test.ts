@@ -18,7 +18,7 @@ tellStory(
   "a record whose forecast is too large becomes a dead letter, and its neighbours are forecast",
   async (story) => {
     const { topics } = story.config;
-    const settings = { "max.message.bytes": "20000" };
+    const settings = { "max.message.bytes": "12000" };
     await story.log.createTopics([{ topic: topics.forecasts, partitions, compacted: false, settings }]);
     const good: Observation[] = [];
     const sent: Observation[] = [];
@@ -42,7 +42,7 @@ tellStory(
       letters.map(({ key, reason, truncated }) => [key, reason, truncated]),
       wideSteps.slice(1).map(() => ["wide-0", "failed", ""]),
     );
-    for (const { detail } of letters) assert.match(detail ?? "", /topic \S+-forecasts .*20000/);
+    for (const { detail } of letters) assert.match(detail ?? "", /topic \S+-forecasts .*12000/);
     const expected = await expectFrom(good, story.config);
     assertForecasts(await readAll(story.log, topics.forecasts), expected);
     assert.deepEqual(observedSlots(await story.restoredStore()), observedSlots(expected.store));

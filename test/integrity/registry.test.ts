@@ -5,7 +5,8 @@ import assert from "node:assert/strict";
 import { after, before } from "node:test";
 import type { Outgoing } from "../../src/domain.ts";
 import { singleObjectHeader, singleObjectHeaderBytes } from "../../src/log/codec/avro.ts";
-import type { AvroDefinition, AvroSchema } from "../../src/log/codec/avro-schema.ts";
+import type { AvroDefinition } from "../../src/log/codec/avro-schema.ts";
+import { singleSchema } from "../../src/log/codec/forecast-codec.ts";
 import {
   confluentHeaderBytes,
   defaultRegistrySettings,
@@ -24,7 +25,6 @@ import { type Story, tellStory } from "./support/story.ts";
 import { until } from "./support/until.ts";
 
 const observationSchema = schemaVersions.Observation.at(-1) as AvroDefinition;
-const forecastSchema = schemaVersions.Forecast.at(-1) as AvroSchema;
 const series = 8;
 const stepsPerVersion = 30;
 
@@ -119,11 +119,11 @@ async function assertAllForecast(story: Story, schemas: SchemaRegistry): Promise
   const ids = new Set(received.map(({ value }) => value?.readInt32BE(1) ?? -1));
   assert.equal(ids.size, 1, "all forecasts have one schema");
   await schemas.load(ids);
-  for (const id of ids) assert.deepEqual(schemas.get(id).schema, forecastSchema);
+  for (const id of ids) assert.deepEqual(schemas.get(id).schema, singleSchema);
   const asSingleObjects = received.map((record) => ({
     ...record,
     value: Buffer.concat([
-      singleObjectHeader(forecastSchema),
+      singleObjectHeader(singleSchema),
       record.value?.subarray(confluentHeaderBytes) ?? Buffer.alloc(0),
     ]),
   }));

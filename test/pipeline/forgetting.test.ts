@@ -29,7 +29,8 @@ describe("a silent series", () => {
   test("is forgotten after the configured time with every key of its state, and other series stay", async (t) => {
     const fleet = await openFleet(t);
     const before = await stateOf(fleet, "a");
-    assert.deepEqual(before, ["a#0", "a#1", "a#f0", "a#f1", "a#f2", "a#f3", "a#f4", "a#f5", "a#live"]);
+    const pending = Array.from({ length: 9 }, (_, row) => `a#f${row}`);
+    assert.deepEqual(before, ["a#0", "a#1", ...pending, "a#live"]);
     await fleet.play({ laterMs: DAY_MS / 2 }, ...hourly("b", 80, [1]), "settle", "turn");
     assert.deepEqual(forgottenLines(fleet), []);
     await fleet.play({ laterMs: DAY_MS / 2 }, "turn");

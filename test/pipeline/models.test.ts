@@ -16,7 +16,12 @@ import { Fleet, type FleetOptions, type Step } from "./support/fleet.ts";
 import { hourly, hourOf } from "./support/readings.ts";
 
 const levels = [0.1, 0.5, 0.9];
-const settings = { "output.levels": levels, "engine.paths": 16, "calibration.enabled": false };
+const settings = {
+  "output.levels": levels,
+  "output.precision": "double",
+  "engine.paths": 16,
+  "calibration.enabled": false,
+};
 const wave = (length: number, phase = 0) => Array.from({ length }, (_, i) => 5 + 3 * Math.sin(i / 2 + phase));
 
 const description = { name: "reference", device: "cpu", threads: 1, detail: "no threads" } as const;

@@ -7,7 +7,12 @@ import { Fleet } from "./support/fleet.ts";
 import { at, hourly, hourOf } from "./support/readings.ts";
 import { retrainingFleet, trainerWith } from "./support/retraining.ts";
 
-const auto = { "series.season": "auto", "series.history": 0, "series.horizon": 6 };
+const auto = {
+  "series.season": "auto",
+  "series.history": 0,
+  "series.horizon": 6,
+  "output.precision": "double",
+};
 const noise = (seed: number) => {
   const random = createRandom(seed);
   return () => random.normal();

@@ -25,6 +25,20 @@ export interface AvroField {
   readonly default?: unknown;
 }
 
+/** The schema with single precision in all arrays of doubles. A reader of the schema reads both. */
+export function withFloats(schema: AvroSchema): AvroSchema {
+  if (typeof schema === "string") return schema;
+  if (isUnion(schema)) return schema.map(withFloats);
+  const fields = schema.fields?.map((field) => ({ ...field, type: withFloats(field.type) }));
+  const items = schema.items === "double" ? "float" : schema.items && withFloats(schema.items);
+  const type = typeof schema.type === "string" ? schema.type : withFloats(schema.type);
+  return { ...schema, type, ...(fields && { fields }), ...(items && { items }) };
+}
+
+function isUnion(schema: AvroSchema): schema is readonly AvroSchema[] {
+  return Array.isArray(schema);
+}
+
 /** A name with its namespace. A name with a dot already includes its namespace. */
 export function fullName(name: string, namespace: string): string {
   return name.includes(".") || namespace === "" ? name : `${namespace}.${name}`;

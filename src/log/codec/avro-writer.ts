@@ -6,7 +6,7 @@ const slabBytes = 64 * 1024;
 
 /** A record as the generated writers take it: an array of doubles, or bytes that hold numbers, may be a typed array. */
 export type Writable<T> = T extends Uint8Array
-  ? Uint8Array | Float32Array | Float64Array
+  ? Uint8Array | Uint16Array | Float32Array | Float64Array
   : T extends readonly number[]
     ? T | Float64Array
     : T extends readonly (infer Item)[]
@@ -16,11 +16,17 @@ export type Writable<T> = T extends Uint8Array
         : T;
 
 export class AvroWriter {
+  /** Whether arrays of doubles are written with single precision, as the schema of `withFloats` says. */
+  readonly #hasFloats: boolean;
   #slab = Buffer.allocUnsafeSlow(slabBytes);
   #view = new DataView(this.#slab.buffer);
   /** Where the current value begins; values before it have been handed out. */
   #start = 0;
   #position = 0;
+
+  constructor({ hasFloats = false } = {}) {
+    this.#hasFloats = hasFloats;
+  }
 
   /** Begins a new value after a constant prefix. */
   begin(prefix: Buffer): void {
@@ -70,18 +76,21 @@ export class AvroWriter {
   }
 
   /** The numbers of a typed array are written little-endian. */
-  writeBytes(bytes: Uint8Array | Float32Array | Float64Array): void {
+  writeBytes(bytes: Uint8Array | Uint16Array | Float32Array | Float64Array): void {
     this.writeLong(bytes.byteLength);
     if (bytes instanceof Float32Array) this.#appendFloats(bytes);
     else if (bytes instanceof Float64Array) this.#appendDoubles(bytes);
+    else if (bytes instanceof Uint16Array)
+      this.#append(new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength));
     else this.#append(bytes);
   }
 
   /** An array of doubles. */
   writeDoubles(values: readonly number[] | Float64Array): void {
     this.beginArray(values.length);
-    // Two loops: one that meets both kinds of arrays would be compiled for neither.
-    if (values instanceof Float64Array) this.#appendDoubles(values);
+    // A loop for each kind of array: one that meets all of them would be compiled for none.
+    if (this.#hasFloats) this.#appendAsFloats(values);
+    else if (values instanceof Float64Array) this.#appendDoubles(values);
     else this.#appendNumbers(values);
     this.endArray();
   }
@@ -109,6 +118,18 @@ export class AvroWriter {
     for (let i = 0; i < length; i++, position += 8) {
       if (typeof values[i] !== "number") throw new TypeError(`${values[i]} is not a number`);
       view.setFloat64(position, values[i], true);
+    }
+    this.#position = position;
+  }
+
+  #appendAsFloats(values: readonly number[] | Float64Array): void {
+    const { length } = values;
+    this.#reserve(4 * length);
+    const view = this.#view;
+    let position = this.#position;
+    for (let i = 0; i < length; i++, position += 4) {
+      if (typeof values[i] !== "number") throw new TypeError(`${values[i]} is not a number`);
+      view.setFloat32(position, values[i], true);
     }
     this.#position = position;
   }

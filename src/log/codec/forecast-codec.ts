@@ -1,14 +1,23 @@
 // Forecasts as bytes, in the configured format. Owns the only list of a forecast's fields outside the schema,
 // `toForecastRecord`; arrays are passed on, not copied.
+//
+// Precision: seven digits are enough for the numbers of nearly every forecast, and halve its size. So they are written as
+// floats, under a schema that differs from Forecast.avsc in nothing else. Readers of Forecast.avsc read both, as Avro
+// promotes floats to doubles. A forecast far from zero for its spread, such as that of a meter, is written as doubles.
 
 import type { Forecast, Tier } from "../../domain.ts";
-import { avroCodec, singleObjectHeader } from "./avro.ts";
+import { ForecastnetError } from "../../runtime/errors.ts";
+import { singleObjectHeader, versionedCodec } from "./avro.ts";
+import { type AvroSchema, withFloats } from "./avro-schema.ts";
 import { AvroWriter } from "./avro-writer.ts";
 import { confluentHeaderBytes, requireRegistry, type SchemaRegistry } from "./registry.ts";
 import { type ForecastRecord, schemaVersions, type TierSymbol } from "./schemas.generated.ts";
 import { writeForecast } from "./writers.generated.ts";
 
 type ForecastFormat = "avro" | "confluent" | "json";
+
+/** "auto": single precision where that changes no number by a thousandth of the standard deviation. */
+export type ForecastPrecision = "auto" | "double";
 
 type ForecastEncoder = (forecast: Forecast) => Buffer;
 
@@ -45,34 +54,87 @@ export function largestForecastBytes(format: ForecastFormat, shape: ForecastShap
   return numbers * numberBytes + times + perLevel + ids + frameBytes;
 }
 
-const forecastCodec = avroCodec("Forecast");
-const forecastSchema = schemaVersions.Forecast[schemaVersions.Forecast.length - 1];
-const avroHeader = singleObjectHeader(forecastSchema);
-// One for all encoders: encoding is synchronous, and finished forecasts are never overwritten.
-const writer = new AvroWriter();
+const doubleSchema = schemaVersions.Forecast[schemaVersions.Forecast.length - 1];
+/** Of forecasts whose numbers are written as floats. */
+export const singleSchema = withFloats(doubleSchema);
+const forecastCodec = versionedCodec<ForecastRecord>("Forecast", [singleSchema, ...schemaVersions.Forecast]);
+// For all encoders: encoding is synchronous, and finished forecasts are never overwritten.
+const writers = { single: new AvroWriter({ hasFloats: true }), double: new AvroWriter() };
 
-/** For confluent this registers the Forecast schema as the value of the topic; the other formats need no I/O. */
+/** What forecasts of each precision begin with. */
+interface Headers {
+  /** Null when all forecasts are written as doubles. */
+  readonly single: Buffer | null;
+  readonly double: Buffer;
+}
+
+const avroHeaders = {
+  single: singleObjectHeader(singleSchema),
+  double: singleObjectHeader(doubleSchema),
+};
+
+interface EncoderParts {
+  readonly topic: string;
+  readonly precision: ForecastPrecision;
+  /** Needed for confluent. */
+  readonly registry: SchemaRegistry | null;
+  /** Called when the registry refuses single precision, with its reason. */
+  readonly refused: (reason: string) => void;
+}
+
+/** For confluent this registers the schemas as the value of the topic; the other formats need no I/O. */
 export async function createForecastEncoder(
   format: ForecastFormat,
-  topic: string,
-  registry: SchemaRegistry | null,
+  parts: EncoderParts,
 ): Promise<ForecastEncoder> {
-  if (format === "avro") return encodeForecast;
   if (format === "json") return encodeForecastAsJson;
-  const header = Buffer.alloc(confluentHeaderBytes);
-  header.writeInt32BE(await requireRegistry(registry).register(`${topic}-value`, forecastSchema), 1);
-  return (forecast) => encodeAfter(header, forecast);
+  const headers = format === "avro" ? avroHeaders : await registerSchemas(parts);
+  const single = parts.precision === "double" ? null : headers.single;
+  return (forecast) => encodeAfter({ single, double: headers.double }, forecast);
+}
+
+/**
+ * Floats first: a registry that lets a schema read what was written before, which is the usual rule, lets doubles read
+ * floats. Where doubles were registered first it refuses floats, and forecasts stay as they are.
+ */
+async function registerSchemas({ topic, precision, registry, refused }: EncoderParts): Promise<Headers> {
+  const register = async (schema: AvroSchema) => {
+    const header = Buffer.alloc(confluentHeaderBytes);
+    header.writeInt32BE(await requireRegistry(registry).register(`${topic}-value`, schema), 1);
+    return header;
+  };
+  const single =
+    precision === "double"
+      ? null
+      : await register(singleSchema).catch((error: unknown) => {
+          if (!(error instanceof ForecastnetError && error.code === "REGISTRY_REFUSED")) throw error;
+          refused(error.message);
+          return null;
+        });
+  return { single, double: await register(doubleSchema) };
 }
 
 /** In the avro format: a single object. */
 export function encodeForecast(forecast: Forecast): Buffer {
-  return encodeAfter(avroHeader, forecast);
+  return encodeAfter(avroHeaders, forecast);
 }
 
-function encodeAfter(header: Buffer, forecast: Forecast): Buffer {
-  writer.begin(header);
-  writeForecast(writer, toForecastRecord(forecast));
+function encodeAfter(headers: Headers, forecast: Forecast): Buffer {
+  const record = toForecastRecord(forecast);
+  const single = headers.single !== null && isSingleEnough(record) ? headers.single : null;
+  const writer = single === null ? writers.double : writers.single;
+  writer.begin(single ?? headers.double);
+  writeForecast(writer, record);
   return writer.end();
+}
+
+/** Largest multiple of its standard deviation that a mean may be: a float is exact to 2 to the power of −24. */
+const MOST_DEVIATIONS = 2 ** 14;
+
+function isSingleEnough({ mean, standardDeviation }: ForecastRecord): boolean {
+  for (let o = 0; o < mean.length; o++)
+    if (!(Math.abs(mean[o]) <= MOST_DEVIATIONS * standardDeviation[o])) return false;
+  return true;
 }
 
 /** Reads the avro format. */

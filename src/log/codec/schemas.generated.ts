@@ -123,21 +123,17 @@ export interface InputPositionsRecord {
   readonly stateTopicId: null | string;
 }
 
-/** A forecast that is kept until its future has arrived, to be scored. On the state topic its key is the series id and the forecast's place in a ring, so that a later forecast takes the place of one that has matured. */
+/** A forecast that is kept until its future has arrived, to be scored. On the state topic its key is the series id and the forecast's place in a ring, so that a later forecast takes the place of one that has matured. Levels, horizon and channels are those of the series' LiveState. */
 export interface KeptForecastRecord {
-  /** The series. */
-  readonly seriesId: string;
   /** Grid index of the origin; step h lies h slots later. */
   readonly originSlot: number;
-  /** The version of the model, or of the baseline, that made it. */
+  /** The version of the model, or of the baseline, that made it; empty for the version of the LiveState. */
   readonly modelVersion: string;
-  /** Numbers per step. */
-  readonly channels: number;
-  /** Steps ahead. */
-  readonly horizon: number;
-  /** Levels of the quantiles, ascending. */
-  readonly levels: readonly number[];
-  /** The quantiles as they were stated: Float32, little-endian, level after level, channel after channel, step after step; less the base that the series' LiveState holds for the channel. */
+  /** Float64, little-endian, two per channel: the number that code 0 stands for, less the base that the series' LiveState holds for the channel; and what a code counts in, a power of two, 0 when all numbers are the same. */
+  readonly scales: Buffer;
+  /** The quantiles as they were stated: 16 bits each, little-endian, step after step, channel after channel, level after level. */
+  readonly codes: Buffer;
+  /** The quantiles as earlier versions stored them: Float32, little-endian, level after level, channel after channel, step after step; less the base of the channel. Empty when there are codes. */
   readonly quantiles: Buffer;
 }
 
@@ -868,6 +864,42 @@ export const schemaVersions: Readonly<Record<RecordName, readonly AvroSchema[]>>
           "name": "quantiles",
           "type": "bytes",
           "doc": "The quantiles as they were stated: Float32, little-endian, level after level, channel after channel, step after step; less the base that the series' LiveState holds for the channel."
+        }
+      ]
+    },
+    {
+      "type": "record",
+      "name": "KeptForecast",
+      "namespace": "forecastnet",
+      "doc": "A forecast that is kept until its future has arrived, to be scored. On the state topic its key is the series id and the forecast's place in a ring, so that a later forecast takes the place of one that has matured. Levels, horizon and channels are those of the series' LiveState.",
+      "fields": [
+        {
+          "name": "originSlot",
+          "type": "long",
+          "doc": "Grid index of the origin; step h lies h slots later."
+        },
+        {
+          "name": "modelVersion",
+          "type": "string",
+          "doc": "The version of the model, or of the baseline, that made it; empty for the version of the LiveState."
+        },
+        {
+          "name": "scales",
+          "type": "bytes",
+          "default": "",
+          "doc": "Float64, little-endian, two per channel: the number that code 0 stands for, less the base that the series' LiveState holds for the channel; and what a code counts in, a power of two, 0 when all numbers are the same."
+        },
+        {
+          "name": "codes",
+          "type": "bytes",
+          "default": "",
+          "doc": "The quantiles as they were stated: 16 bits each, little-endian, step after step, channel after channel, level after level."
+        },
+        {
+          "name": "quantiles",
+          "type": "bytes",
+          "default": "",
+          "doc": "The quantiles as earlier versions stored them: Float32, little-endian, level after level, channel after channel, step after step; less the base of the channel. Empty when there are codes."
         }
       ]
     },

@@ -78,12 +78,10 @@ export function writeForecast(writer: AvroWriter, record: Writable<ForecastRecor
 }
 
 export function writeKeptForecast(writer: AvroWriter, record: Writable<KeptForecastRecord>): void {
-  writer.writeString(record.seriesId);
   writer.writeLong(record.originSlot);
   writer.writeString(record.modelVersion);
-  writer.writeLong(record.channels);
-  writer.writeLong(record.horizon);
-  writer.writeDoubles(record.levels);
+  writer.writeBytes(record.scales);
+  writer.writeBytes(record.codes);
   writer.writeBytes(record.quantiles);
 }
 

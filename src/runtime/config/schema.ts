@@ -202,6 +202,11 @@ export const schema = {
   },
   output: {
     format: setting("Format of the forecasts.", wireFormat, "avro"),
+    precision: setting(
+      "Numbers of a forecast in the formats avro and confluent. double: always doubles, one schema for all. auto: floats, under a schema of their own, where that changes no number by a thousandth of the standard deviation.",
+      oneOf("auto", "double"),
+      "auto",
+    ),
     levels: setting(
       "Quantile levels in every forecast.",
       quantileLevels,

@@ -10,8 +10,8 @@ const home = decidingPartition("pumps", 3);
 function open(maxAgeMs = Number.POSITIVE_INFINITY) {
   const settings = (seriesId: string) => ({ cohort: seriesId.endsWith("-pump") ? "pumps" : "" });
   const fixture = new LifecycleFixture({ partition: home, settings, rules: { maxAgeMs } });
-  const asked = () =>
-    cohortNeeds([fixture.lifecycle], ["pumps"]).map(({ reason, urgency }) => [reason, urgency] as const);
+  const asked = async () =>
+    (await cohortNeeds([fixture.lifecycle], ["pumps"])).map(({ reason, urgency }) => [reason, urgency]);
   return { fixture, asked };
 }
 
@@ -33,28 +33,28 @@ describe("the home of a cohort", () => {
 });
 
 describe("a cohort", () => {
-  test("needs at its home only, and only where the configuration knows it", () => {
+  test("needs at its home only, and only where the configuration knows it", async () => {
     const elsewhere = new LifecycleFixture({ partition: (home + 1) % 3 });
-    assert.deepEqual(cohortNeeds([elsewhere.lifecycle], ["pumps"]), []);
-    assert.deepEqual(cohortNeeds([], ["pumps"]), []);
+    assert.deepEqual(await cohortNeeds([elsewhere.lifecycle], ["pumps"]), []);
+    assert.deepEqual(await cohortNeeds([], ["pumps"]), []);
     const { fixture } = open();
-    assert.deepEqual(cohortNeeds([fixture.lifecycle], []), []);
-    const [need, ...more] = cohortNeeds([elsewhere.lifecycle, fixture.lifecycle], ["pumps"]);
+    assert.deepEqual(await cohortNeeds([fixture.lifecycle], []), []);
+    const [need, ...more] = await cohortNeeds([elsewhere.lifecycle, fixture.lifecycle], ["pumps"]);
     assert.deepEqual([need.lifecycle === fixture.lifecycle, need.modelKey, more], [true, modelKey, []]);
   });
 
-  test("without a model needs for one, unless it is in training or rests", () => {
+  test("without a model needs for one, unless it is in training or rests", async () => {
     const { fixture, asked } = open();
-    assert.deepEqual(asked(), [["new", 0]]);
+    assert.deepEqual(await asked(), [["new", 0]]);
     fixture.live(modelKey, { restsUntilMs: dawnMs + 1 });
-    assert.deepEqual(asked(), []);
+    assert.deepEqual(await asked(), []);
     fixture.now.ms = dawnMs + 1;
-    assert.deepEqual(asked(), [["new", 0]]);
+    assert.deepEqual(await asked(), [["new", 0]]);
     fixture.live(modelKey, { phase: "training" });
-    assert.deepEqual(asked(), []);
+    assert.deepEqual(await asked(), []);
   });
 
-  test("is trained again when most of those members that can be judged are stale", () => {
+  test("is trained again when most of those members that can be judged are stale", async () => {
     const { fixture, asked } = open();
     fixture.serve(modelKey, "c1");
     fixture.score("a-pump", "c1", 3);
@@ -63,17 +63,17 @@ describe("a cohort", () => {
     fixture.score("other", "c1", 9); // No member.
     fixture.serve("own-pump", "v1"); // A member with a model of its own.
     fixture.score("own-pump", "v1", 9);
-    assert.deepEqual(asked(), [], "half is not most");
+    assert.deepEqual(await asked(), [], "half is not most");
     fixture.score("c-pump", "c1", 3);
-    assert.deepEqual(asked(), [["drift", 2 / 3]]);
+    assert.deepEqual(await asked(), [["drift", 2 / 3]]);
   });
 
-  test("is trained again when its model is older than allowed, by the wall clock", () => {
+  test("is trained again when its model is older than allowed, by the wall clock", async () => {
     const { fixture, asked } = open(24 * hourMs);
     fixture.models.put(recordOf(modelKey, "c1", { trainedAt: dawnMs }));
     fixture.now.ms = dawnMs + 24 * hourMs;
-    assert.deepEqual(asked(), []);
+    assert.deepEqual(await asked(), []);
     fixture.now.ms++;
-    assert.deepEqual(asked(), [["age", 24 * hourMs + 1]]);
+    assert.deepEqual(await asked(), [["age", 24 * hourMs + 1]]);
   });
 });

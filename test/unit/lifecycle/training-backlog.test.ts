@@ -1,6 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type GatherHistories, TrainingBacklog, taskFor } from "../../../src/lifecycle/training-backlog.ts";
+import {
+  type GatherHistories,
+  MostUrgent,
+  TrainingBacklog,
+  taskFor,
+} from "../../../src/lifecycle/training-backlog.ts";
 import type { TrainingReason } from "../../../src/training/training-task.ts";
 import { dawnMs, LifecycleFixture } from "./lifecycle-fixture.ts";
 
@@ -122,4 +127,40 @@ test("what was planned for a series that is forgotten meanwhile is dropped, free
     [],
   );
   assert.deepEqual([backlog.has("gone"), backlog.has("here")], [false, true]);
+});
+
+test("a backlog of thousands drops what is forgotten in a few calls, and plans it anew at once", () => {
+  const { lifecycle, scoreStore } = new LifecycleFixture();
+  const backlog = new TrainingBacklog({ clock: { nowMs: () => 0 }, jitterMs: 0, random: () => 0 });
+  const needOf = (modelKey: string, urgency = 0) =>
+    ({ lifecycle, modelKey, reason: "new", family: "linear", urgency }) as const;
+  for (let i = 0; i < 2_000; i++) {
+    scoreStore.of(`s${i}`);
+    backlog.add(needOf(`s${i}`, i));
+  }
+  for (let i = 0; i < 1_000; i++) scoreStore.forget(`s${i}`);
+  assert.equal(backlog.has("s0"), false, "also before it is dropped");
+  for (let call = 0; call < 5; call++) backlog.takeDue(0, () => true);
+  assert.equal(backlog.size, 1_000);
+  scoreStore.of("s0");
+  backlog.add(needOf("s0", 5_000));
+  assert.deepEqual(
+    backlog.takeDue(2, () => true).map(({ modelKey }) => modelKey),
+    ["s0", "s1999"],
+  );
+});
+
+test("of very many needs the most urgent are chosen, and of equals the first", () => {
+  const { lifecycle } = new LifecycleFixture();
+  const mostUrgent = new MostUrgent(3);
+  const offer = (modelKey: string, reason: TrainingReason, urgency: number) =>
+    mostUrgent.offer({ lifecycle, modelKey, reason, family: "linear", urgency });
+  offer("old", "age", 9);
+  for (const modelKey of ["a", "b", "c"]) offer(modelKey, "new", 1);
+  offer("stale", "drift", 0);
+  assert.deepEqual(
+    mostUrgent.needs().map(({ modelKey }) => modelKey),
+    ["a", "b", "stale"],
+  );
+  assert.equal(mostUrgent.offered, 5);
 });

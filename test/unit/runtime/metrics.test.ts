@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import type { SeriesQuality, ServiceFacts } from "../../../src/runtime/metric-groups.ts";
+import { QualityCounts } from "../../../src/runtime/fleet-quality.ts";
+import type { ServiceFacts } from "../../../src/runtime/metric-groups.ts";
 import { metricTable, stages } from "../../../src/runtime/metric-table.ts";
 import { createMetrics } from "../../../src/runtime/metrics.ts";
 
@@ -140,24 +141,37 @@ test("a counter with known labels starts at 0, so that the first event is an inc
 });
 
 describe("the metrics of series", () => {
-  const qualityOf = (seriesId: string, mase: number): SeriesQuality => ({
-    seriesId,
-    mase,
-    scaledCrps: mase / 2,
-    coverage: [{ stated: 0.8, observed: 0.72 }],
-  });
-  const fleet = Array.from({ length: 1_200 }, (_, i) => qualityOf(`pump-${i}`, i / 1_000));
+  /** A partition whose series have these MASEs, half of that as CRPS, and all the same coverage. */
+  const partitionOf = (mases: readonly number[], isNamed?: (seriesId: string) => boolean): QualityCounts => {
+    const counts = new QualityCounts([0.8], isNamed);
+    for (const mase of mases) {
+      counts.update({
+        seriesId: `pump-${Math.round(1_000 * mase)}`,
+        countedPlace: -1,
+        writeQuality: (target) => {
+          target.set([mase, mase / 2, 0.72]);
+          return true;
+        },
+      });
+    }
+    return counts;
+  };
+  const mases = Array.from({ length: 1_200 }, (_, i) => i / 1_000);
 
-  test("are histograms over the series at the time of the scrape", async () => {
+  test("are histograms over the series of all partitions at the time of the scrape", async () => {
     const metrics = createMetrics("x");
-    await metrics.expose({ ...facts, quality: fleet });
-    const lines = await linesOf(metrics, { ...facts, quality: fleet.slice(0, 700) });
+    await metrics.expose({ ...facts, quality: [partitionOf(mases)] });
+    const quality = [partitionOf(mases.slice(0, 300)), partitionOf([]), partitionOf(mases.slice(300, 700))];
+    const lines = await linesOf(metrics, { ...facts, quality });
     const expected = [
       'forecastnet_series_mase_bucket{le="0.5"} 501',
+      'forecastnet_series_mase_bucket{le="+Inf"} 700',
+      "forecastnet_series_mase_sum 244.65",
       "forecastnet_series_mase_count 700",
       'forecastnet_series_scaled_crps_bucket{le="0.3"} 601',
       'forecastnet_series_coverage_bucket{le="0.7",stated="0.8"} 0',
       'forecastnet_series_coverage_bucket{le="0.75",stated="0.8"} 700',
+      'forecastnet_series_coverage_count{stated="0.8"} 700',
     ];
     assert.deepEqual(
       expected.filter((line) => !lines.includes(line)),
@@ -166,25 +180,38 @@ describe("the metrics of series", () => {
   });
 
   test("name only the worst series and at most a hundred configured ones", async () => {
-    const metrics = createMetrics("x", { worstSeries: 2, series: ["pump-5", "pump-11*"] });
-    const named = async (quality: readonly SeriesQuality[]) =>
-      (await linesOf(metrics, { ...facts, quality })).filter((line) => line.includes("series_id="));
+    const metrics = createMetrics("x", { worstSeries: 2 });
+    const isNamed = (seriesId: string) => seriesId === "pump-5" || seriesId.startsWith("pump-11");
+    const quality = [partitionOf(mases.slice(0, 1_199), isNamed), partitionOf(mases.slice(1_199), isNamed)];
+    const named = async (partitions: readonly QualityCounts[]) =>
+      (await linesOf(metrics, { ...facts, quality: partitions })).filter((line) =>
+        line.includes("series_id="),
+      );
     assert.deepEqual(
-      (await named(fleet)).filter((line) => line.includes("worst")),
+      (await named(quality)).filter((line) => line.includes("worst")),
       [
         'forecastnet_worst_series_mase{series_id="pump-1199"} 1.199',
         'forecastnet_worst_series_mase{series_id="pump-1198"} 1.198',
       ],
     );
-    assert.equal((await named(fleet)).length, 2 + 100);
+    assert.equal((await named(quality)).length, 2 + 100);
     assert.deepEqual(await named([]), []);
+  });
+
+  test("are absent while no series has enough scores", async () => {
+    const lines = await linesOf(createMetrics("x"), { ...facts, quality: [partitionOf([])] });
+    assert.deepEqual(
+      lines.filter((line) => line.startsWith("forecastnet_series_mase")),
+      [],
+    );
   });
 
   test("are right in two concurrent scrapes", async () => {
     const metrics = createMetrics("x");
+    const quality = [partitionOf(mases)];
     const both = await Promise.all([
-      metrics.expose({ ...facts, quality: fleet }),
-      metrics.expose({ ...facts, quality: fleet }),
+      metrics.expose({ ...facts, quality }),
+      metrics.expose({ ...facts, quality }),
     ]);
     for (const { text } of both) assert.match(text, /^forecastnet_series_mase_count 1200$/m);
   });

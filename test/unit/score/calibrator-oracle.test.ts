@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { Calibrator, type CalibratorShape } from "../../../src/score/calibrator.ts";
-import { MaturedSlot } from "../../../src/score/pending-forecasts.ts";
+import { MaturedSlot } from "../../../src/score/matured-slot.ts";
 import { LEVELS } from "./calibrator-story.ts";
 import { PlainCalibrator } from "./plain-calibrator.ts";
 
@@ -69,19 +69,19 @@ function compare(shape: Shape, slots: readonly Slot[]): number {
         }),
       ),
     );
-    matured.begin(quantiles, channels);
+    matured.begin(channels, levels.length);
     const cell = channels * levels.length;
     for (const h of seen.keys()) {
-      matured.push(h, h * cell);
+      matured.add(h, quantiles.subarray(h * cell, (h + 1) * cell));
       for (let c = 0; c < channels; c++) {
         const from = h * cell + c * levels.length;
         const own = quantiles.slice(from, from + levels.length);
         const actual = bounded(slot.actuals[c]);
-        matured.actuals[c] = actual;
         plain.learn(c * horizon + h, actual, own);
         updates++;
       }
     }
+    for (let c = 0; c < channels; c++) matured.observe(c, Math.fround(bounded(slot.actuals[c])));
     real.learnSlot(matured);
     assert.deepEqual(plainly(real.state), plainly(plain.state), `state after slot ${t}`);
     const raw = rawOf(shape, slot);

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { normalQuantile } from "../../../src/models/normal.ts";
 import { Calibrator } from "../../../src/score/calibrator.ts";
-import { MaturedSlot } from "../../../src/score/pending-forecasts.ts";
+import { MaturedSlot } from "../../../src/score/matured-slot.ts";
 
 export const LEVELS = [0.025, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.975];
 
@@ -26,9 +26,9 @@ export function learnStep(
   stated: Float32Array,
 ): void {
   const matured = new MaturedSlot();
-  matured.begin(stated, actuals.length);
-  matured.push(step, 0);
-  matured.actuals.set(actuals);
+  matured.begin(actuals.length, stated.length / actuals.length);
+  matured.add(step, stated);
+  for (const [c, actual] of actuals.entries()) matured.observe(c, Math.fround(actual));
   calibrator.learnSlot(matured);
 }
 

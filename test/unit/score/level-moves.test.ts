@@ -20,7 +20,7 @@ describe("levels", () => {
 describe("moves", () => {
   const levels = [0.1, 0.25, 0.5, 0.75, 0.9];
   const moves = levelMovesOf(levels);
-  const stated = Float32Array.of(-2, -1, 0, 1, 2);
+  const stated = Float64Array.of(-2, -1, 0, 1, 2);
   const rowOf = (y: number) => {
     const found = moves.caseOf(y, stated, 0);
     return {

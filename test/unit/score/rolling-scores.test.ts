@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
 import { pinballOf } from "../../../src/models/scores.ts";
-import { MaturedSlot } from "../../../src/score/pending-forecasts.ts";
+import { MaturedSlot } from "../../../src/score/matured-slot.ts";
 import {
   ABSOLUTE,
   CAPPED,
@@ -37,9 +37,10 @@ function sumsOf(
   errorCap = Number.POSITIVE_INFINITY,
 ): Float64Array {
   const matured = new MaturedSlot();
-  matured.begin(Float32Array.from(slot.quantiles), slot.actuals.length);
-  for (const start of slot.starts) matured.push(0, start);
-  matured.actuals.set(slot.actuals);
+  const cell = slot.actuals.length * levels.length;
+  matured.begin(slot.actuals.length, levels.length);
+  for (const start of slot.starts) matured.add(0, slot.quantiles.slice(start, start + cell));
+  for (const [c, actual] of slot.actuals.entries()) matured.observe(c, actual);
   const slotScores = new SlotScores(createScoreRule(levels));
   slotScores.sums.fill(7); // Left by the slot before.
   slotScores.compute(matured, naiveErrors, errorCap);

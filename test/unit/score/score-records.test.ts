@@ -111,34 +111,42 @@ describe("pending forecasts", () => {
       [2 ** 40, "persistence-1"],
     ] as const) {
       publish(live, slot, version);
-      const quantiles = [0, 1, 2].flatMap((l) =>
-        [1, 2, 3, 4, 5, 6].map((o) => slot + l + o / 8 - (o <= 3 ? 100 : 7)),
-      );
-      const facts = {
-        seriesId: "s",
-        originSlot: slot,
-        modelVersion: version,
-        channels: 2,
-        horizon: 3,
-        levels,
-      };
-      const expected = keptCodec.encode({ ...facts, quantiles: bytesOf(Float32Array.from(quantiles)) });
-      assert.deepEqual(newestOf(scoreStore, "s#f0"), expected);
+      const row = live.period?.pending.rowOf(slot) ?? -1;
+      const stored = newestOf(scoreStore, `s#f${row}`) as Buffer;
+      const record = keptCodec.decode(stored);
+      assert.deepEqual(stored, keptCodec.encode(record));
+      assert.deepEqual([record.originSlot, record.modelVersion], [slot, version === "v1" ? "" : version]);
+      assert.equal(record.quantiles.length, 0);
+      for (const h of [0, 1, 2]) {
+        for (const c of [0, 1]) {
+          for (const l of [0, 1, 2]) {
+            const code = record.codes.readUInt16LE(2 * ((h * 2 + c) * 3 + l));
+            const [low, unit] = [0, 8].map((at) => record.scales.readDoubleLE(16 * c + at));
+            const expected = slot + l + (3 * c + h + 1) / 8 - (c === 0 ? 100 : 7);
+            assert.ok(Math.abs(low + code * unit - Math.fround(expected)) <= unit / 2);
+          }
+        }
+      }
     }
   });
 
   test("several forecasts of one batch are written, each in its row", () => {
     const scoreStore = scoreStoreOf();
     const live = scoreStore.of("s");
-    for (const slot of [0, 1, 2, 3, 4, 5, 6]) publish(live, slot);
+    for (let slot = 0; slot <= 10; slot++) publish(live, slot);
     const origins = scoreStore.takeChanges().flatMap(({ key, value }) => {
       if (value === null || !key.startsWith("s#f")) return [];
       const decoded = keptCodec.decode(value);
       assert.deepEqual(value, keptCodec.encode(decoded));
-      assert.equal(decoded.quantiles.readFloatLE(0), decoded.originSlot + 1 / 8 - 100);
+      const [low, unit] = [0, 8].map((at) => decoded.scales.readDoubleLE(at));
+      const first = low + unit * decoded.codes.readUInt16LE(0);
+      assert.ok(Math.abs(first - (decoded.originSlot + 1 / 8 - 100)) <= unit / 2);
       return [`${key} ${decoded.originSlot}`];
     });
-    assert.deepEqual(origins, ["s#f0 5", "s#f1 6", "s#f2 2", "s#f3 3", "s#f4 4"]);
+    assert.deepEqual(
+      origins.sort(),
+      [0, 1, 2, 3, 4, 5, 6, 7, 8].map((row) => `s#f${row} ${row < 2 ? row + 9 : row}`),
+    );
   });
 
   test("a forecast of a version that was replaced within the batch is not written", () => {
@@ -152,8 +160,9 @@ describe("pending forecasts", () => {
     assert.deepEqual(
       pending.map(({ key, value }) => [key, value && keptCodec.decode(value).modelVersion]),
       [
-        ["s#f0", "v2"],
+        ["s#f0", null],
         ["s#f1", null],
+        ["s#f2", ""],
       ],
     );
   });

@@ -8,7 +8,6 @@ import { playStored, storedBase64, twoChannelForecastAt } from "./earlier-versio
 import {
   forecastAt,
   forecastOf,
-  levels,
   placementAt,
   scoreStoreOf,
   servingOf,
@@ -31,6 +30,7 @@ const restore = (scoreStore: ScoreStore, valueByKey: ReadonlyMap<string, Buffer>
   restoreScores(scoreStore, new Map(valueByKey), {
     where: (key) => `${key} there`,
     isRestarted: () => isRestarted,
+    pastOf: () => null,
   });
 
 const calibrated = { calibration: { enabled: true, publishRaw: false } };
@@ -49,44 +49,60 @@ function begun(scoreStore = scoreStoreOf(calibrated)) {
 }
 
 describe("changes", () => {
-  test("a pending forecast is written once, and the state whenever it has changed", () => {
+  test("a pending forecast is written once, and the state after six slots", () => {
     const { scoreStore, live, valueByKey } = begun();
+    const changedKeys = () => scoreStore.takeChanges().map(({ key }) => key);
     assert.deepEqual([...valueByKey.keys()], ["s#f0", "s#f1", "s#f2", "s#f3", "s#f4", "s#live"]);
-    assert.deepEqual(scoreStore.takeChanges(), []);
-    live.score(placementAt(5, [1]));
-    assert.deepEqual(
-      scoreStore.takeChanges().map(({ key }) => key),
-      ["s#live"],
-    );
-    live.publish(forecastAt(5, [0, 1, 2]), servingOf("v1"));
-    assert.deepEqual(
-      scoreStore.takeChanges().map(({ key }) => key),
-      ["s#f0"],
-    );
+    assert.deepEqual(changedKeys(), []);
+    for (let slot = 5; slot <= 9; slot++) {
+      live.score(placementAt(slot, [1]));
+      assert.deepEqual(changedKeys(), [], `slot ${slot}`);
+      live.publish(forecastAt(slot, [0, 1, 2]), servingOf("v1"));
+      assert.deepEqual(changedKeys(), [`s#f${slot % 9}`]);
+    }
+    live.score(placementAt(10, [1]));
+    assert.deepEqual(changedKeys(), ["s#live"]);
   });
 
-  test("the record of a pending forecast has its origin, version, shape and relative quantiles", () => {
+  test("the state is written at once when a slot was scored out of its turn, or its value has changed", () => {
+    for (const unusual of [placementAt(5, [3]), { ...placementAt(6, [5]), replaced: [4] }]) {
+      const { scoreStore, live } = begun();
+      live.score(placementAt(6, [4]));
+      assert.deepEqual(scoreStore.takeChanges(), []);
+      live.score(unusual);
+      assert.deepEqual(
+        scoreStore.takeChanges().map(({ key }) => key),
+        ["s#live"],
+      );
+    }
+  });
+
+  test("the record of a pending forecast has its origin, version and relative quantiles", () => {
     const scoreStore = scoreStoreOf();
     const window = windowAt(7, [10, 20]);
     const quantiles = [0, 1, 2].map((l) => [1, 2, 3, 4, 5, 6].map((output) => 100 * l + output));
     scoreStore.of("s").publish(forecastOf(window, quantiles, "persistence-1"), servingOf("v1", [1, 1]));
     const [{ value }] = scoreStore.takeChanges();
-    const { quantiles: bytes, ...facts } = keptCodec.decode(value as Buffer);
-    assert.deepEqual(
-      { ...facts },
-      { seriesId: "s", originSlot: 7, modelVersion: "persistence-1", channels: 2, horizon: 3, levels },
-    );
-    const stored = Array.from({ length: 18 }, (_, i) => bytes.readFloatLE(4 * i));
-    const relative = quantiles.flatMap((values) => values.map((value, o) => value - (o < 3 ? 10 : 20)));
-    assert.deepEqual(stored, relative);
+    const { originSlot, modelVersion, scales, codes } = keptCodec.decode(value as Buffer);
+    assert.deepEqual([originSlot, modelVersion, codes.length], [7, "persistence-1", 36]);
+    for (let h = 0; h < 3; h++) {
+      for (let c = 0; c < 2; c++) {
+        const [low, unit] = [scales.readDoubleLE(16 * c), scales.readDoubleLE(16 * c + 8)];
+        const stored = [0, 1, 2].map((l) => low + unit * codes.readUInt16LE(2 * (h * 6 + c * 3 + l)));
+        assert.deepEqual(
+          stored,
+          [0, 1, 2].map((l) => quantiles[l][3 * c + h] - (c === 0 ? 10 : 20)),
+        );
+      }
+    }
   });
 
   test("a new version deletes the pending forecasts of the version before", () => {
     const { scoreStore, live, valueByKey } = begun();
     live.publish(forecastAt(5, [0, 1, 2], "v2"), servingOf("v2"));
     write(scoreStore, valueByKey);
-    assert.deepEqual([...valueByKey.keys()].sort(), ["s#f0", "s#live"]);
-    assert.equal(keptCodec.decode(valueByKey.get("s#f0") as Buffer).modelVersion, "v2");
+    assert.deepEqual([...valueByKey.keys()].sort(), ["s#f5", "s#live"]);
+    assert.equal(stateCodec.decode(valueByKey.get("s#live") as Buffer).modelVersion, "v2");
   });
 
   test("storedScores reads the scores from the stored state alone", () => {
@@ -164,13 +180,15 @@ describe("restore", () => {
     });
   }
 
-  test("a pending forecast in a row beyond the last possible one is dropped", async () => {
+  test("a pending forecast in the row of another one moves to its own", async () => {
     const { valueByKey } = begun();
-    valueByKey.set("s#f999999999", valueByKey.get("s#f0") as Buffer);
-    const restored = scoreStoreOf();
-    assert.deepEqual((await restore(restored, valueByKey)).dropped, { series: 0, forecasts: 1 });
+    const expected = new Map(valueByKey);
+    valueByKey.set("s#f999999999", valueByKey.get("s#f3") as Buffer);
+    valueByKey.delete("s#f3");
+    const restored = scoreStoreOf(calibrated);
+    assert.deepEqual((await restore(restored, valueByKey)).dropped, nothing);
     write(restored, valueByKey);
-    assert.equal(valueByKey.has("s#f999999999"), false);
+    assert.deepEqual(new Map([...valueByKey].sort()), new Map([...expected].sort()));
   });
 
   test("state of an earlier version, with one sum more, is restored, and its calibration learns on", async () => {
@@ -229,8 +247,10 @@ describe("restore", () => {
       ["s#live", stateCodec.encode({ ...state, naiveErrors: [0] })],
       ["s#live", Buffer.from("nonsense")],
       ["t#live", stateCodec.encode(state)],
-      ["s#f0", keptCodec.encode({ ...pending, quantiles: pending.quantiles.subarray(4) })],
-      ["s#f0", keptCodec.encode({ ...pending, horizon: 0, quantiles: Buffer.alloc(0) })],
+      ["s#f0", keptCodec.encode({ ...pending, codes: pending.codes.subarray(1) })],
+      ["s#f0", keptCodec.encode({ ...pending, codes: Buffer.alloc(0) })],
+      ["s#f0", keptCodec.encode({ ...pending, scales: Buffer.alloc(8) })],
+      ["s#f0", keptCodec.encode({ ...pending, quantiles: Buffer.alloc(8) })],
       ["s#f0", Buffer.alloc(20)],
       ["s#what", Buffer.alloc(20)],
     ];

@@ -290,12 +290,9 @@ test("metrics show scores after as many slots as the horizon, with the CRPS in n
   const live = scoreStoreOf().of("s");
   live.publish(forecastAt(0, [0, 0, 0]), servingOf("v1", [4]));
   for (const slot of [1, 2]) live.score(placementAt(slot, [8]));
-  assert.equal(live.quality(), null);
+  const quality = new Float64Array(3);
+  assert.equal(live.writeQuality(quality), false);
   live.score(placementAt(3, [8]));
-  assert.deepEqual(live.quality(), {
-    seriesId: "s",
-    mase: 2,
-    scaledCrps: 2,
-    coverage: [{ stated: 0.8, observed: 0 }],
-  });
+  assert.equal(live.writeQuality(quality), true);
+  assert.deepEqual([...quality], [2, 2, 0]); // MASE, CRPS, coverage.
 });

@@ -97,8 +97,8 @@ describe("the room for state", () => {
         ...{ seasons: [1e6, 1e7, 1e8], naiveSeason: 1e8, decidedAt: 1e9, isNonNegative: true },
       });
       const kept = avroCodec("KeptForecast").encode({
-        ...{ seriesId: id, originSlot: 1e9, modelVersion: "v".repeat(40), channels, horizon, levels },
-        quantiles: Buffer.alloc(levels.length * outputs * 4),
+        ...{ originSlot: 1e9, modelVersion: "v".repeat(40), quantiles: Buffer.alloc(0) },
+        ...{ scales: Buffer.alloc(16 * channels), codes: Buffer.alloc(levels.length * outputs * 2) },
       });
       const room = largestRecords(config).state.mostBytes;
       for (const { length } of [block, kept])

@@ -50,7 +50,7 @@ class ScriptedDesk implements ModelInventory {
 
   readonly queries: ListQuery[] = [];
 
-  list(query: ListQuery): ModelList {
+  async list(query: ListQuery): Promise<ModelList> {
     this.queries.push(query);
     const found = this.summaries.filter(({ phase }) => query.phase === null || phase === query.phase);
     return { total: found.length, models: found.slice(0, query.most) };

@@ -30,14 +30,14 @@ const orderOf = (modelKey: string, changes: Partial<Order> = {}): Order => ({
 });
 
 describe("the models of a worker", () => {
-  test("are listed from all its partitions, the worst first and the unscored last", () => {
+  test("are listed from all its partitions, the worst first and the unscored last", async () => {
     const { first, second, inventory } = open();
     first.live("unscored");
     first.score("fair", "x", 1);
     second.score("worst", "x", 3);
     second.score("good", "x", 0.2);
     assert.deepEqual(
-      inventory.list(all).models.map(({ modelKey, partition }) => [modelKey, partition]),
+      (await inventory.list(all)).models.map(({ modelKey, partition }) => [modelKey, partition]),
       [
         ["worst", 1],
         ["fair", 0],
@@ -66,21 +66,21 @@ describe("the models of a worker", () => {
     assert.equal(inventory.show("unknown"), null);
   });
 
-  test("are listed as many as asked for, of the phase asked for, with the number of all", () => {
+  test("are listed as many as asked for, of the phase asked for, with the number of all", async () => {
     const { first, second, inventory } = open();
     for (const [at, mase] of [3, 1, 5, 2, 4].entries()) {
       const fixture = at % 2 === 0 ? first : second;
       fixture.score(`s${mase}`, "x", mase);
       fixture.live(`s${mase}`, { phase: mase === 4 ? "drifting" : "champion" });
     }
-    const listed = (phase: "champion" | "drifting" | null, most: number) => {
-      const { total, models } = inventory.list({ phase, most });
+    const listed = async (phase: "champion" | "drifting" | null, most: number) => {
+      const { total, models } = await inventory.list({ phase, most });
       return [total, ...models.map(({ modelKey }) => modelKey)];
     };
-    assert.deepEqual(listed(null, 2), [5, "s5", "s4"]);
-    assert.deepEqual(listed("champion", 2), [4, "s5", "s3"]);
-    assert.deepEqual(listed("drifting", 2), [1, "s4"]);
-    assert.deepEqual(listed(null, 9), [5, "s5", "s4", "s3", "s2", "s1"]);
+    assert.deepEqual(await listed(null, 2), [5, "s5", "s4"]);
+    assert.deepEqual(await listed("champion", 2), [4, "s5", "s3"]);
+    assert.deepEqual(await listed("drifting", 2), [1, "s4"]);
+    assert.deepEqual(await listed(null, 9), [5, "s5", "s4", "s3", "s2", "s1"]);
   });
 
   for (const storage of ["FLOAT32", "FLOAT16"] as const) {

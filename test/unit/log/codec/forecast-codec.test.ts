@@ -1,17 +1,21 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, test } from "node:test";
 import fc from "fast-check";
 import type { Forecast, RawForecast, SeriesSettings, Window } from "../../../../src/domain.ts";
-import { avroCodec } from "../../../../src/log/codec/avro.ts";
+import { avroCodec, fingerprintAt, fingerprintOf, versionedCodec } from "../../../../src/log/codec/avro.ts";
 import type { AvroDefinition } from "../../../../src/log/codec/avro-schema.ts";
 import {
   createForecastEncoder,
   decodeForecast,
   encodeForecast,
   encodeForecastAsJson,
+  singleSchema,
   toForecastRecord,
 } from "../../../../src/log/codec/forecast-codec.ts";
-import { schemaVersions } from "../../../../src/log/codec/schemas.generated.ts";
+import { type ForecastRecord, schemaVersions } from "../../../../src/log/codec/schemas.generated.ts";
+import { projectRoot } from "../../../rig/project.ts";
 import { registryAt, startRegistryStub } from "./registry-stub.ts";
 import { plain } from "./schema-arbitrary.ts";
 
@@ -66,17 +70,68 @@ function exampleWith(window: object, raw: object = {}): Forecast {
   return { ...example, raw: { ...example.raw, ...raw, window: { ...example.raw.window, ...window } } };
 }
 
+const parts = { topic: "t", precision: "auto", registry: null, refused: () => {} } as const;
+const doubles = () => createForecastEncoder("avro", { ...parts, precision: "double" });
+/** One that floats are enough for, and one that needs doubles. */
+const near = exampleWith({}, { mean: [1], standardDeviation: [1] });
+const far = exampleWith({}, { mean: [1e9], standardDeviation: [1] });
+
+const asFloats = (numbers: readonly number[]) => numbers.map(Math.fround);
+const roundedQuantiles = (quantiles: ForecastRecord["quantiles"]) =>
+  quantiles.map(({ level, values }) => ({ level, values: asFloats(values) }));
+
+/** As it is after a way in single precision. */
+function rounded(record: ForecastRecord): ForecastRecord {
+  const { mean, standardDeviation, quantiles, calibration } = record;
+  return {
+    ...record,
+    mean: asFloats(mean),
+    standardDeviation: asFloats(standardDeviation),
+    quantiles: roundedQuantiles(quantiles),
+    calibration: calibration && { ...calibration, rawQuantiles: roundedQuantiles(calibration.rawQuantiles) },
+  };
+}
+
 describe("forecasts", () => {
-  test("a forecast has the bytes that avsc writes, and is read back", () => {
-    const codec = avroCodec("Forecast");
+  test("a forecast has the bytes that avsc writes under either schema, and is read back", () => {
+    const double = avroCodec("Forecast");
+    const single = versionedCodec<ForecastRecord>("Forecast", [singleSchema]);
+    let singles = 0;
     fc.assert(
       fc.property(forecasts, (forecast) => {
         const bytes = encodeForecast(forecast);
         const record = toForecastRecord(forecast);
-        assert.equal(bytes.toString("hex"), codec.encode(record).toString("hex"));
-        assert.deepEqual(plain(decodeForecast(bytes)), plain(record));
+        const isSingle = fingerprintAt(bytes) === fingerprintOf(singleSchema);
+        const expected = (isSingle ? single : double).encode(record);
+        assert.equal(bytes.toString("hex"), expected.toString("hex"));
+        assert.deepEqual(plain(decodeForecast(bytes)), plain(isSingle ? rounded(record) : record));
+        if (isSingle) singles++;
       }),
     );
+    assert.ok(singles > 0 && singles < 100, `${singles} of 100 in single precision`);
+  });
+
+  test("a forecast is written as floats unless they change it by a thousandth of its deviation", () => {
+    const sizeOf = (mean: number, deviation: number) =>
+      encodeForecast(exampleWith({}, { mean: [0, mean], standardDeviation: [1, deviation], quantiles: [] }))
+        .length;
+    const small = sizeOf(20, 0.5);
+    assert.equal(sizeOf(1e6, 100), small);
+    const numbers = 4 + example.quantiles.flatMap(({ values }) => values).length;
+    const raw = (example.calibration?.rawQuantiles ?? []).flatMap(({ values }) => values).length;
+    for (const [mean, deviation] of [
+      [1e9, 1],
+      [20, 0],
+      [Number.NaN, 1],
+    ])
+      assert.equal(sizeOf(mean, deviation), small + 4 * (numbers + raw));
+    const forecast = exampleWith({}, { mean: [123.456789], standardDeviation: [0.01] });
+    assert.ok(Math.abs(decodeForecast(encodeForecast(forecast)).mean[0] - 123.456789) < 1e-5);
+  });
+
+  test("the file that subscribers get has the schema of single precision", () => {
+    const file = join(projectRoot, "schemas", "single", "Forecast.avsc");
+    assert.deepEqual(JSON.parse(readFileSync(file, "utf8")), singleSchema);
   });
 
   test("a forecast larger than a slab is complete, and does not change afterwards", () => {
@@ -124,20 +179,51 @@ describe("forecasts", () => {
 
   test("a forecast in the Confluent format starts with the id that the registry gave its schema", async (context) => {
     const stub = await startRegistryStub(context);
-    stub.answerWith(() => ({ status: 200, body: { id: 258 } }));
-    const encode = await createForecastEncoder("confluent", "forecasts", registryAt(context, stub));
-    const bytes = encode(example);
-    assert.deepEqual([...bytes.subarray(0, 5)], [0, 0, 0, 1, 2]);
-    assert.deepEqual(bytes.subarray(5), encodeForecast(example).subarray(10));
-    assert.equal(stub.requests[0].line, "POST /subjects/forecasts-value/versions");
+    stub.answerWith((_line, body) => ({ status: 200, body: { id: body.includes("float") ? 258 : 259 } }));
+    const registry = registryAt(context, stub);
+    const encode = await createForecastEncoder("confluent", { ...parts, topic: "forecasts", registry });
+    for (const [forecast, id] of [
+      [near, 2],
+      [far, 3],
+    ] as const) {
+      const bytes = encode(forecast);
+      assert.deepEqual([...bytes.subarray(0, 5)], [0, 0, 0, 1, id]);
+      assert.deepEqual(bytes.subarray(5), encodeForecast(forecast).subarray(10));
+    }
+    assert.deepEqual(
+      stub.requests.map(({ line }) => line),
+      Array(2).fill("POST /subjects/forecasts-value/versions"),
+    );
+  });
+
+  test("a registry that refuses floats gets doubles, and the reason is passed on", async (context) => {
+    const stub = await startRegistryStub(context);
+    stub.answerWith((_line, body) =>
+      body.includes("float")
+        ? { status: 409, body: { message: "incompatible" } }
+        : { status: 200, body: { id: 7 } },
+    );
+    const reasons: string[] = [];
+    const refused = (reason: string) => reasons.push(reason);
+    const registry = registryAt(context, stub);
+    const encode = await createForecastEncoder("confluent", { ...parts, registry, refused });
+    assert.equal(encode(near)[4], 7);
+    assert.equal(encode(near).length, 5 + (await doubles())(near).length - 10);
+    assert.match(reasons.join(), /409.*incompatible/);
+  });
+
+  test("with the precision double there is one schema for all", async (context) => {
+    const stub = await startRegistryStub(context);
+    stub.answerWith(() => ({ status: 200, body: { id: 7 } }));
+    const registry = registryAt(context, stub);
+    await createForecastEncoder("confluent", { ...parts, precision: "double", registry });
+    assert.equal(stub.requests.length, 1);
+    assert.deepEqual((await doubles())(near), avroCodec("Forecast").encode(toForecastRecord(near)));
   });
 
   test("the other formats need no registry", async () => {
-    assert.deepEqual((await createForecastEncoder("avro", "t", null))(example), encodeForecast(example));
-    assert.deepEqual(
-      (await createForecastEncoder("json", "t", null))(example),
-      encodeForecastAsJson(example),
-    );
-    await assert.rejects(createForecastEncoder("confluent", "t", null), /registry\.url/);
+    assert.deepEqual((await createForecastEncoder("avro", parts))(example), encodeForecast(example));
+    assert.deepEqual((await createForecastEncoder("json", parts))(example), encodeForecastAsJson(example));
+    await assert.rejects(createForecastEncoder("confluent", parts), /registry\.url/);
   });
 });

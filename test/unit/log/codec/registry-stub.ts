@@ -23,21 +23,21 @@ export interface RegistryStub {
     readonly headers: IncomingMessage["headers"];
   }[];
   /** Replaces the answers; null never answers. */
-  answerWith(reply: (line: string) => Reply | null): void;
+  answerWith(reply: (line: string, body: string) => Reply | null): void;
 }
 
 export const notFound: Reply = { status: 404, body: { error_code: 40403, message: "Schema not found" } };
 
 /** Starts a registry that knows no schema; closed after the test. */
 export async function startRegistryStub(context: { after(end: () => void): void }): Promise<RegistryStub> {
-  let answer: (line: string) => Reply | null = () => notFound;
+  let answer: (line: string, body: string) => Reply | null = () => notFound;
   const requests: RegistryStub["requests"] = [];
   const server = createServer(async (request, response) => {
     let body = "";
     for await (const chunk of request) body += chunk;
     const line = `${request.method} ${request.url}`;
     requests.push({ line, body, headers: request.headers });
-    const reply = answer(line);
+    const reply = answer(line, body);
     if (reply !== null) response.writeHead(reply.status).end(JSON.stringify(reply.body));
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
