@@ -3,7 +3,8 @@
 //
 //   npm run bench:pipeline                              everything
 //   npm run bench:pipeline -- --quick                   in a few minutes; too short to publish, and to warm up a JVM
-//   npm run bench:pipeline -- --only=throughput,latency these parts, printed only; also memory, scrape, rss, restore and growth
+//   npm run bench:pipeline -- --only=throughput,latency these parts, printed only; also memory, scrape, rss, restore,
+//                                                       growth and partitions
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -14,6 +15,7 @@ import { type Broker, startBroker } from "../test/rig/kafka-broker.ts";
 import { measureGrowth } from "./growth.ts";
 import { measureLatency } from "./latency.ts";
 import { measureMemory } from "./memory.ts";
+import { measurePartitions } from "./partitions.ts";
 import { measureRestore } from "./restore.ts";
 import { Cluster } from "./rig/cluster.ts";
 import { Fleet } from "./rig/fleet.ts";
@@ -23,7 +25,16 @@ import { measureRss } from "./rss.ts";
 import { measureScrape } from "./scrape.ts";
 import { measureThroughput } from "./throughput.ts";
 
-const parts = ["throughput", "latency", "memory", "scrape", "rss", "restore", "growth"] as const;
+const parts = [
+  "throughput",
+  "latency",
+  "memory",
+  "scrape",
+  "rss",
+  "restore",
+  "growth",
+  "partitions",
+] as const;
 type PartName = (typeof parts)[number];
 
 const isQuick = process.argv.includes("--quick");
@@ -52,6 +63,8 @@ if (wanted.has("growth")) {
 
 await cluster.close();
 await broker.stop();
+// After the one broker has gone: it brings three of its own.
+if (wanted.has("partitions")) add(await measurePartitions({ idleSeconds: isQuick ? 5 : 20 }));
 if (!isQuick && wanted.size === parts.length) {
   writePart({
     name: "pipeline",

@@ -5,6 +5,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import kafkajs from "kafkajs";
 import { openLink } from "../../src/log/kafka/cluster-link.ts";
+import { Fetcher } from "../../src/log/kafka/fetcher.ts";
 import { openKafkaLog } from "../../src/log/kafka/kafka-log.ts";
 import { KafkaReads } from "../../src/log/kafka/kafka-reads.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
@@ -38,7 +39,8 @@ test("a tail survives an outage of its broker, continues where it was and still 
     const kafka = new kafkajs.Kafka({ brokers: [broker.bootstrap], logLevel: kafkajs.logLevel.NOTHING });
     const noTopic = () => Promise.reject(new Error("a tail needs no facts of its topic"));
     const parts = { openLink: () => openLink(kafka), logger: silentLogger };
-    const reads = new KafkaReads(parts, noTopic);
+    const fetcher = new Fetcher({ ...parts, longestWaitMs: 1_000 });
+    const reads = new KafkaReads({ ...parts, fetcher, findTopic: noTopic });
     const tail = async () => {
       for await (const records of reads.tail("table", 0, 0, abort.signal)) heard.push(...texts(records));
     };
@@ -54,6 +56,7 @@ test("a tail survives an outage of its broker, continues where it was and still 
     abort.abort();
     await ended;
     await reads.close();
+    await fetcher.close();
   } finally {
     abort.abort();
     await broker.stop();

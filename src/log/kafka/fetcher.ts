@@ -1,73 +1,46 @@
-// Fetches committed records of many partitions with one long poll per broker, for all partitions that it leads. Each
-// partition is a target: it states the offset it wants and takes the records. A target that wants nothing is left out.
+// Fetches committed records for all readers of a process, with one poll per broker for all partitions that it leads. Each
+// reader of a partition is a target: it states the offset it wants and takes the records. No target delays another: one that
+// is full is left out of the polls, and one in trouble is looked after beside them.
 //
-// Owns leaders, retries and the link. Does not know who may read a partition or where it starts.
+// Owns leaders, retries and the link, which is open while there are targets. Does not know who may read a partition or
+// where it starts.
 
 import { type Clock, systemClock } from "../../runtime/clock.ts";
 import type { Logger } from "../../runtime/logging.ts";
 import { backoff } from "../../runtime/waiting.ts";
-import { ANSWER_MS, askTopicIds, assertAnswered, type Link, partitionName } from "./cluster-link.ts";
+import { ANSWER_MS, askTopicIds, type Link, partitionName } from "./cluster-link.ts";
+import { type FetchTarget, FetchTargets, type Poll } from "./fetch-targets.ts";
 import {
   assertSuccess,
   BrokerError,
   isMissing,
   isOutOfRange,
-  isRetriable,
+  isRetriableRead,
   NoAnswerError,
   reasonOf,
   refusedKind,
+  warnOfFailure,
 } from "./kafka-errors.ts";
-import { type CommittedRecords, committedRecords } from "./wire/fetched-records.ts";
-import {
-  type FetchedPartition,
-  type FetchFrom,
-  fetchCommitted,
-  listOffsets,
-  type TopicPartition,
-} from "./wire/protocol.ts";
+import { findRange } from "./offset-ranges.ts";
+import { committedRecords } from "./wire/fetched-records.ts";
+import { type FetchedPartition, fetchCommitted } from "./wire/protocol.ts";
 
 const FETCH_BYTES = 16 * 1024 * 1024;
-const PARTITION_BYTES = 2 * 1024 * 1024;
-/** Failed attempts before a warning, and between two warnings: about ten seconds. */
-const ATTEMPTS_PER_WARNING = 8;
 /** How often leaders are looked up again although nothing has failed. */
 const LOOK_UP_MS = 30_000;
+/**
+ * How long a broker without new records waits before it answers, at first. A poll cannot be interrupted, so a target that
+ * is added or wants records again waits for its end. While nothing comes and nothing changes, each wait is twice as long as
+ * the one before.
+ */
+const SHORT_WAIT_MS = 100;
 
-const UNKNOWN_SERVER_ERROR = -1;
 const UNKNOWN_TOPIC_OR_PARTITION = 3;
-
-/** The offsets that a partition holds: [first, end). */
-export interface OffsetRange {
-  readonly first: number;
-  readonly end: number;
-}
-
-export interface FetchedRecords extends CommittedRecords {
-  readonly highWatermark: number;
-  readonly lastStableOffset: number;
-}
-
-export interface FetchTarget extends TopicPartition {
-  /** The next offset to fetch; null while nothing is wanted. */
-  readonly wanted: number | null;
-  /** Takes the records fetched from the wanted offset; there may be none. */
-  take(fetched: FetchedRecords): void;
-  /** The id of the expected topic; null if the brokers are too old to assign ids. */
-  readonly topicId?: string | null;
-  /** The topic was deleted or recreated. */
-  replaced?(): void;
-  /** The wanted offset does not exist. The target chooses another one. */
-  outOfRange(range: OffsetRange): void;
-  /** The partition cannot be read, and a retry cannot help. */
-  fail(error: unknown): void;
-}
 
 interface FetcherOptions {
   openLink(): Link;
-  /** How long a broker that has nothing new waits before it answers. */
-  readonly waitMs: number;
-  /** The largest decompressed record batch to read. */
-  readonly maxBatchBytes: number;
+  /** The longest time that a broker without new records waits before it answers. New records end the wait. */
+  readonly longestWaitMs: number;
   readonly logger: Logger;
   readonly clock?: Clock;
 }
@@ -75,15 +48,14 @@ interface FetcherOptions {
 export class Fetcher {
   readonly #options: FetcherOptions;
   readonly #clock: Clock;
-  readonly #targetByName = new Map<string, FetchTarget>();
-  readonly #leaderByName = new Map<string, string>();
-  /** Failed fetches of a partition since its last successful one. */
-  readonly #attemptsByName = new Map<string, number>();
+  readonly #targets = new FetchTargets();
+  /** Failed fetches of a target since its last successful one. */
+  readonly #attemptsByTarget = new Map<FetchTarget, number>();
   readonly #pollers = new Map<string, Promise<void>>();
   readonly #closing = new AbortController();
-  #link: Link;
-  /** Whether the link has looked up leaders. It needs a refresh to learn of changes. */
-  #hasConnected = false;
+  #link: Link | null = null;
+  /** The topics that were looked up over the link. */
+  readonly #knownTopics = new Set<string>();
   #isFinding = false;
   #isFindingDue = false;
   #lookedUpMs = 0;
@@ -93,21 +65,19 @@ export class Fetcher {
   constructor(options: FetcherOptions) {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
-    this.#link = options.openLink();
     this.#rearm();
   }
 
   add(target: FetchTarget): void {
-    this.#targetByName.set(partitionName(target), target);
-    this.#findLeaders();
+    this.#targets.add(target);
+    if (!this.#knownTopics.has(target.topic) || this.#assign(target) !== null) this.#findLeaders();
+    else this.#startPolling();
   }
 
   remove(target: FetchTarget): void {
-    const name = partitionName(target);
-    if (this.#targetByName.get(name) !== target) return;
-    this.#targetByName.delete(name);
-    this.#leaderByName.delete(name);
-    this.#attemptsByName.delete(name);
+    if (!this.#targets.remove(target)) return;
+    this.#attemptsByTarget.delete(target);
+    if (this.#targets.size === 0) void this.#closeLink();
   }
 
   /** To be called when a target wants records again. */
@@ -120,9 +90,9 @@ export class Fetcher {
   /** Does not wait for polls in flight; their answers are discarded. */
   async close(): Promise<void> {
     this.#closing.abort();
-    this.#targetByName.clear();
+    this.#targets.clear();
     this.wake();
-    await this.#link.close();
+    await this.#closeLink();
   }
 
   #rearm(): void {
@@ -144,7 +114,7 @@ export class Fetcher {
   }
 
   async #findLeadersNow(): Promise<void> {
-    for (let attempt = 0; this.#isFindingDue && !this.#isClosed; ) {
+    for (let attempt = 0; this.#isFindingDue && this.#targets.size > 0 && !this.#isClosed; ) {
       this.#isFindingDue = false;
       attempt = await this.#tryToFindLeaders(attempt);
     }
@@ -155,45 +125,48 @@ export class Fetcher {
   /** Returns the number of failed attempts so far. */
   async #tryToFindLeaders(attempt: number): Promise<number> {
     this.#lookedUpMs = this.#clock.nowMs();
+    this.#link ??= this.#options.openLink();
+    const link = this.#link;
     try {
-      await this.#lookUpTopics();
-      const missing = this.#assignPollers();
+      await this.#lookUpTopics(link);
+      if (link !== this.#link) throw new NoAnswerError("the link is closed");
+      const missing = this.#assignAll();
+      this.#startPolling();
       if (missing === null) return 0;
+      this.#isFindingDue = true;
       this.#warn(attempt, missing);
       await backoff(Math.min(attempt + 1, 3), this.#closing.signal);
     } catch (error) {
-      if (this.#isClosed) return attempt;
+      this.#isFindingDue = true;
+      // Closed meanwhile, because there were no targets for a while.
+      if (link !== this.#link) return attempt;
       if (!isWorthLookingUp(error)) {
+        this.#isFindingDue = false;
         this.#failAll(error);
         return 0;
       }
       this.#warn(attempt, error);
-      await this.#replaceLink();
+      await this.#closeLink();
       await backoff(attempt, this.#closing.signal);
-      this.#isFindingDue = true;
     }
     return attempt + 1;
   }
 
   /** Adds topics one by one, because a refusal does not name its topic and must not affect the others. */
-  async #lookUpTopics(): Promise<void> {
-    if (this.#hasConnected) await this.#link.refresh();
+  async #lookUpTopics(link: Link): Promise<void> {
+    if (this.#knownTopics.size > 0) await link.refresh();
     let missing: unknown = null;
-    for (const topic of this.#topics()) {
+    for (const topic of this.#targets.topics) {
       try {
-        await this.#link.connect([topic]);
-        this.#hasConnected = true;
+        await link.connect([topic]);
+        if (link === this.#link) this.#knownTopics.add(topic);
       } catch (error) {
         if (refusedKind(error) === "topic") this.#failTopic(topic, error);
         else if (isMissing(error)) missing = error;
         else throw error;
       }
     }
-    if (missing !== null && !this.#hasConnected) throw missing;
-  }
-
-  #topics(): ReadonlySet<string> {
-    return new Set([...this.#targetByName.values()].map(({ topic }) => topic));
+    if (missing !== null && this.#knownTopics.size === 0) throw missing;
   }
 
   /**
@@ -201,38 +174,44 @@ export class Fetcher {
    * fetches with no records and no error. Checked after each poll and not by a timer, because a partition that is not
    * polled waits for nothing.
    */
-  async #findLeadersWhenDue(): Promise<void> {
+  async #findLeadersWhenDue(link: Link): Promise<void> {
     const nowMs = this.#clock.nowMs();
     if (nowMs - this.#lookedUpMs < LOOK_UP_MS) return;
     this.#lookedUpMs = nowMs;
     try {
       // A refresh would ask a connected broker, which may be the one that is cut off.
-      await this.#link.learnFrom(this.#link.anyBroker(), [...this.#topics()]);
+      await link.learnFrom(link.anyBroker(), this.#targets.topics);
     } catch (error) {
       this.#options.logger.debug({ reason: reasonOf(error) }, "broker did not name leaders");
     }
     this.#findLeaders();
   }
 
-  /** Assigns every target to the poller of its leader. Returns an error if a target has no leader yet. */
-  #assignPollers(): NoAnswerError | null {
+  /** Returns an error if a target has no leader yet. */
+  #assignAll(): NoAnswerError | null {
     let missing: NoAnswerError | null = null;
-    for (const [name, target] of this.#targetByName) {
-      try {
-        this.#leaderByName.set(name, this.#link.leaderOf(target));
-      } catch (error) {
-        if (!(error instanceof NoAnswerError)) throw error;
-        this.#leaderByName.delete(name);
-        missing = error;
-      }
+    for (const target of this.#targets.all) missing = this.#assign(target) ?? missing;
+    return missing;
+  }
+
+  #assign(target: FetchTarget): NoAnswerError | null {
+    try {
+      if (this.#link === null) throw new NoAnswerError("the link is closed");
+      this.#targets.setLeader(target, this.#link.leaderOf(target));
+      return null;
+    } catch (error) {
+      if (!(error instanceof NoAnswerError)) throw error;
+      this.#targets.setLeader(target, null);
+      return error;
     }
-    // Only now, so that the first poll includes all partitions of its broker.
-    for (const leader of this.#leaderByName.values()) {
+  }
+
+  /** To be called after all targets are assigned, so that the first poll includes all partitions of its broker. */
+  #startPolling(): void {
+    for (const leader of this.#targets.leaders) {
       if (!this.#pollers.has(leader)) this.#pollers.set(leader, this.#keepPolling(leader));
     }
     this.wake();
-    if (missing !== null) this.#isFindingDue = true;
-    return missing;
   }
 
   /** When a poller ends after a failure, later targets get a new one. */
@@ -242,18 +221,25 @@ export class Fetcher {
   }
 
   async #poll(nodeId: string): Promise<void> {
-    for (let attempt = 0; !this.#isClosed; ) {
-      const asked = this.#wantedOf(nodeId);
-      if (asked.length === 0) {
+    let [attempt, waitMs, asked] = [0, 0, 0];
+    while (!this.#isClosed) {
+      const link = this.#link;
+      const poll = this.#targets.planPoll(nodeId);
+      const { size } = poll.fromByName;
+      if (link === null || size === 0) {
         await this.#woken;
         continue;
       }
+      if (poll.isPartial || size !== asked) waitMs = 0;
+      asked = size;
+      waitMs = Math.min(Math.max(2 * waitMs, SHORT_WAIT_MS), this.#options.longestWaitMs);
       try {
-        await this.#fetch(nodeId, asked);
+        if (await this.#fetch(link, nodeId, poll, waitMs)) waitMs = 0;
         attempt = 0;
-        this.#findLeadersWhenDue();
+        this.#findLeadersWhenDue(link);
       } catch (error) {
         if (this.#isClosed) return;
+        if (link !== this.#link) continue;
         if (!isWorthLookingUp(error)) return this.#failAll(error);
         this.#warn(attempt, error);
         await backoff(attempt++, this.#closing.signal);
@@ -262,89 +248,85 @@ export class Fetcher {
     }
   }
 
-  #wantedOf(nodeId: string): FetchFrom[] {
-    const asked: FetchFrom[] = [];
-    for (const [name, target] of this.#targetByName) {
-      if (this.#leaderByName.get(name) !== nodeId) continue;
-      const { topic, partition, wanted } = target;
-      if (wanted !== null) asked.push({ topic, partition, offset: wanted, maxBytes: PARTITION_BYTES });
-    }
-    return asked;
-  }
-
-  async #fetch(nodeId: string, asked: readonly FetchFrom[]): Promise<void> {
-    const { waitMs: maxWaitMs } = this.#options;
-    // A broker fills its answer in the order of the request, so each partition gets its turn at the front.
-    const turn = Math.floor(Math.random() * asked.length);
-    const inTurn = [...asked.slice(turn), ...asked.slice(0, turn)];
-    const request = fetchCommitted(inTurn, { maxWaitMs, maxBytes: FETCH_BYTES });
-    const answer = await this.#link.ask(nodeId, request, maxWaitMs + ANSWER_MS);
+  /** Returns whether anything came. */
+  async #fetch(link: Link, nodeId: string, { fromByName }: Poll, maxWaitMs: number): Promise<boolean> {
+    const request = fetchCommitted([...fromByName.values()], { maxWaitMs, maxBytes: FETCH_BYTES });
+    const answer = await link.ask(nodeId, request, maxWaitMs + ANSWER_MS);
     assertSuccess(answer.errorCode, `Fetch from broker ${nodeId}`);
-    const offsetByName = new Map(asked.map((from) => [partitionName(from), from.offset]));
+    const targetsByName = this.#targets.byName();
+    let hasCome = false;
     for (const fetched of answer.partitions) {
       const name = partitionName(fetched);
-      const target = this.#targetByName.get(name);
-      const offset = offsetByName.get(name);
-      if (target === undefined || offset === undefined || !this.#isWanted(target, offset)) continue;
-      try {
-        await this.#deliver(target, offset, fetched);
-        this.#attemptsByName.delete(name);
-      } catch (error) {
-        if (isRetriableRead(error)) this.#setAside(name, error);
-        else target.fail(error);
+      const offset = fromByName.get(name)?.offset;
+      if (fetched.errorCode !== 0 || fetched.recordSet.length > 0) hasCome = true;
+      for (const target of targetsByName.get(name) ?? []) {
+        if (offset === undefined || !this.#targets.isWanted(target, offset)) continue;
+        if (fetched.errorCode === 0) this.#deliver(target, offset, fetched);
+        else this.#recover(link, target, offset, fetched.errorCode);
       }
     }
+    return hasCome;
   }
 
-  /** Whether the target was neither removed nor moved to another offset meanwhile. */
-  #isWanted(target: FetchTarget, offset: number): boolean {
-    return this.#targetByName.get(partitionName(target)) === target && target.wanted === offset;
-  }
-
-  async #deliver(target: FetchTarget, offset: number, fetched: FetchedPartition): Promise<void> {
-    const { errorCode, recordSet, abortedTransactions, highWatermark, lastStableOffset } = fetched;
-    if (errorCode === 0) {
-      const { maxBatchBytes } = this.#options;
-      const committed = committedRecords(recordSet, abortedTransactions, offset, maxBatchBytes);
+  #deliver(target: FetchTarget, offset: number, fetched: FetchedPartition): void {
+    const { recordSet, abortedTransactions, highWatermark, lastStableOffset } = fetched;
+    try {
+      const committed = committedRecords(recordSet, abortedTransactions, offset, target.maxBatchBytes);
       target.take({ ...committed, highWatermark, lastStableOffset });
-      return;
+      this.#attemptsByTarget.delete(target);
+    } catch (error) {
+      target.fail(error);
     }
-    const error = new BrokerError(errorCode, `Fetch of ${partitionName(target)} from offset ${offset}`);
-    if (isMissing(error)) await this.#checkTopic(target.topic);
-    if (!isOutOfRange(error)) throw error;
-    const range = await findRange(this.#link, target);
-    if (this.#isWanted(target, offset)) target.outOfRange(range);
+    if (recordSet.length > 0) this.#targets.endTurn(target);
   }
 
-  /** The partition waits until its leader has been looked up again. Other partitions of the broker continue. */
-  async #setAside(name: string, error: unknown): Promise<void> {
-    const attempt = this.#attemptsByName.get(name) ?? 0;
-    this.#attemptsByName.set(name, attempt + 1);
-    this.#leaderByName.delete(name);
+  /** The target is not polled meanwhile; the others of its broker are. */
+  async #recover(link: Link, target: FetchTarget, offset: number, errorCode: number): Promise<void> {
+    this.#targets.setLeader(target, null);
+    const error = new BrokerError(errorCode, `Fetch of ${partitionName(target)} from offset ${offset}`);
+    try {
+      if (isMissing(error)) await this.#checkTopic(link, target.topic);
+      if (!isOutOfRange(error)) throw error;
+      const range = await findRange(link, target);
+      if (!this.#targets.isWanted(target, offset)) return;
+      target.outOfRange(range);
+      this.#attemptsByTarget.delete(target);
+      this.#findLeaders();
+    } catch (failure) {
+      if (isRetriableRead(failure)) await this.#setAside(target, failure);
+      else target.fail(failure);
+    }
+  }
+
+  /** The target waits until its leader has been looked up again. */
+  async #setAside(target: FetchTarget, error: unknown): Promise<void> {
+    const attempt = this.#attemptsByTarget.get(target) ?? 0;
+    if (!this.#targets.has(target)) return;
+    this.#attemptsByTarget.set(target, attempt + 1);
     this.#warn(attempt, error);
     await backoff(attempt, this.#closing.signal);
     this.#findLeaders();
   }
 
   /** A partition unknown to its broker has moved, or its topic is gone, which affects all partitions of the topic. */
-  async #checkTopic(topic: string): Promise<void> {
-    const [found] = await askTopicIds(this.#link, [topic]);
+  async #checkTopic(link: Link, topic: string): Promise<void> {
+    const [found] = await askTopicIds(link, [topic]);
     if (found === undefined) return; // Without topic ids we assume that the partition has moved.
     const { errorCode, topicId } = found;
     const isGone = errorCode === UNKNOWN_TOPIC_OR_PARTITION;
     if (!isGone) assertSuccess(errorCode, `Metadata of ${topic}`);
     if (!isGone && topicId === null) return;
-    for (const target of [...this.#targetByName.values()]) {
+    for (const target of this.#targets.all) {
       if (target.topic === topic && (isGone || target.topicId !== topicId)) target.replaced?.();
     }
   }
 
   #failAll(error: unknown): void {
-    for (const target of [...this.#targetByName.values()]) target.fail(error);
+    for (const target of this.#targets.all) target.fail(error);
   }
 
   #failTopic(topic: string, error: unknown): void {
-    for (const target of [...this.#targetByName.values()]) {
+    for (const target of this.#targets.all) {
       if (target.topic !== topic) continue;
       this.remove(target);
       target.fail(error);
@@ -355,15 +337,14 @@ export class Fetcher {
     warnOfFailure(this.#options.logger, attempt, error);
   }
 
-  async #replaceLink(): Promise<void> {
-    const { logger, openLink } = this.#options;
-    const old = this.#link;
-    this.#link = openLink();
-    this.#hasConnected = false;
-    await old
-      .close()
+  async #closeLink(): Promise<void> {
+    const link = this.#link;
+    this.#link = null;
+    this.#knownTopics.clear();
+    await link
+      ?.close()
       .catch((error: unknown) =>
-        logger.debug({ reason: reasonOf(error) }, "connection closed with an error"),
+        this.#options.logger.debug({ reason: reasonOf(error) }, "connection closed with an error"),
       );
   }
 }
@@ -371,28 +352,4 @@ export class Fetcher {
 /** A new lookup of topics fixes retriable failures and finds the topic that a broker refuses. */
 function isWorthLookingUp(error: unknown): boolean {
   return isRetriableRead(error) || refusedKind(error) === "topic";
-}
-
-/**
- * For requests without side effects. Brokers report internal failures, such as unreadable tiered storage, as
- * UNKNOWN_SERVER_ERROR. A read can be retried; after a write, the outcome would be unknown.
- */
-export function isRetriableRead(error: unknown): boolean {
-  return isRetriable(error) || (error instanceof BrokerError && error.code === UNKNOWN_SERVER_ERROR);
-}
-
-/** To be called after every failed attempt, counted from 0. Warns after every eighth. */
-export function warnOfFailure(logger: Logger, attempt: number, error: unknown, facts: object = {}): void {
-  if (attempt % ATTEMPTS_PER_WARNING !== ATTEMPTS_PER_WARNING - 1) return;
-  logger.warn({ ...facts, reason: reasonOf(error) }, "log did not answer, trying again");
-}
-
-/** The offsets that a partition holds now. */
-export async function findRange(link: Link, place: TopicPartition): Promise<OffsetRange> {
-  const ask = async (which: "earliest" | "latest") => {
-    const answers = await link.ask(link.leaderOf(place), listOffsets([place], which));
-    assertAnswered([place], answers, "ListOffsets");
-    return answers[0].offset;
-  };
-  return { first: await ask("earliest"), end: await ask("latest") };
 }

@@ -6,7 +6,10 @@
 // and passes it in as `NeededRights`.
 
 import { ForecastnetError } from "../../runtime/errors.ts";
+import type { Logger } from "../../runtime/logging.ts";
 import type { Subscription } from "../log.ts";
+
+const UNKNOWN_SERVER_ERROR = -1;
 
 interface KafkaFailure {
   readonly name?: string;
@@ -127,6 +130,23 @@ export function isRetriable(error: unknown): boolean {
       retriableTypes.has(failure.type ?? "") ||
       retriableNames.has(failure.name ?? ""),
   );
+}
+
+/**
+ * For requests without side effects. Brokers report internal failures, such as unreadable tiered storage, as
+ * UNKNOWN_SERVER_ERROR. A read can be retried; after a write, the outcome would be unknown.
+ */
+export function isRetriableRead(error: unknown): boolean {
+  return isRetriable(error) || (error instanceof BrokerError && error.code === UNKNOWN_SERVER_ERROR);
+}
+
+/** Failed attempts before a warning, and between two warnings: about ten seconds. */
+const ATTEMPTS_PER_WARNING = 8;
+
+/** To be called after every failed attempt, counted from 0. Warns after every eighth. */
+export function warnOfFailure(logger: Logger, attempt: number, error: unknown, facts: object = {}): void {
+  if (attempt % ATTEMPTS_PER_WARNING !== ATTEMPTS_PER_WARNING - 1) return;
+  logger.warn({ ...facts, reason: reasonOf(error) }, "log did not answer, trying again");
 }
 
 /** The failure to report out of several: one that a retry cannot fix, if there is any. */

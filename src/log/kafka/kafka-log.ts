@@ -1,6 +1,7 @@
 // The log on a Kafka cluster, over kafkajs. Only this folder knows the client, so that it can be replaced: kafkajs is
 // unmaintained. The files here add what it lacks:
 //   reading outside a group            fetcher.ts, kafka-reads.ts
+//   many partitions, few connections   fetcher.ts, shared-link.ts
 //   sticky co-partitioned assignment   group-member.ts
 //   revocation, detecting outages      kafka-membership.ts
 //   backpressure                       owned-kafka-partition.ts
@@ -24,6 +25,7 @@ import type {
 } from "../log.ts";
 import { Appender } from "./appender.ts";
 import { KnownLeaders, type Link, openLink } from "./cluster-link.ts";
+import { Fetcher } from "./fetcher.ts";
 import {
   isRetriable,
   type NeededRights,
@@ -37,6 +39,7 @@ import { KafkaReads } from "./kafka-reads.ts";
 import { KafkaTopics, KnownTopics, topicMissing } from "./kafka-topics.ts";
 import type { InputGap, PositionRule } from "./positions.ts";
 import { clientLogin, type KafkaLogin } from "./sasl/login.ts";
+import { SharedLink } from "./shared-link.ts";
 import type { TransactionSettings } from "./transaction-session.ts";
 import type { Compression } from "./wire/compression.ts";
 
@@ -69,6 +72,13 @@ const defaults = {
   maxBatchBytes: 64 * 1024 * 1024,
   onInputGap: () => {},
 } as const;
+/** How long a broker without anything new waits before it answers. Anything new ends the wait. */
+const IDLE_WAIT_MS = 1_000;
+/**
+ * Connections to each broker for the transactions of all partitions. A broker handles one request of a connection at a
+ * time, so this many transactions proceed at once.
+ */
+const TRANSACTION_LINKS = 4;
 /** How long an append is retried. */
 const appendMs = 30_000;
 
@@ -88,7 +98,10 @@ class KafkaLog implements Log {
   readonly #kafka: Kafka;
   readonly #admin: Admin;
   readonly #topics: KafkaTopics;
+  /** Polls for everything that is read continuously: input, tables and follows. */
+  readonly #fetcher: Fetcher;
   readonly #reads: KafkaReads;
+  readonly #transactionLinks: readonly SharedLink[];
   readonly #known: KnownTopics;
   readonly #leaders = new KnownLeaders();
   readonly #appender: Appender;
@@ -101,9 +114,11 @@ class KafkaLog implements Log {
     const { logger, compression, clock } = this.#options;
     this.#known = new KnownTopics((topics) => this.#reach(() => this.#topics.describe(topics)), clock);
     const findTopic = this.#known.find;
-    const connecting = { openLink: () => this.#openLink() };
-    this.#reads = new KafkaReads({ ...connecting, logger }, findTopic);
-    this.#appender = new Appender({ ...connecting, compression, clock, findTopic, patienceMs: appendMs });
+    const openLink = () => this.#openLink();
+    this.#fetcher = new Fetcher({ openLink, logger, longestWaitMs: IDLE_WAIT_MS });
+    this.#reads = new KafkaReads({ openLink, fetcher: this.#fetcher, findTopic, logger });
+    this.#transactionLinks = Array.from({ length: TRANSACTION_LINKS }, () => new SharedLink(openLink));
+    this.#appender = new Appender({ openLink, compression, clock, findTopic, patienceMs: appendMs });
   }
 
   async connect(): Promise<void> {
@@ -147,7 +162,9 @@ class KafkaLog implements Log {
       producer: { compression, clock },
       findTopic: this.#known.find,
       reads: this.#reads,
+      fetcher: this.#fetcher,
       openLink: () => this.#openLink(),
+      openTransactionLink: (partition) => this.#transactionLinks[partition % TRANSACTION_LINKS].open(),
       onGap: onInputGap,
     });
     const { group, inputs } = subscription;
@@ -173,7 +190,12 @@ class KafkaLog implements Log {
   }
 
   async close(): Promise<void> {
-    await Promise.all([this.#appender.close(), this.#reads.close(), this.#admin.disconnect()]);
+    await Promise.all([
+      this.#appender.close(),
+      this.#reads.close(),
+      this.#fetcher.close(),
+      this.#admin.disconnect(),
+    ]);
   }
 
   #openLink(): Link {

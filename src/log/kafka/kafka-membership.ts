@@ -10,7 +10,7 @@ import type { Logger } from "../../runtime/logging.ts";
 import { firesWithin, settlesWithin, untilFired } from "../../runtime/waiting.ts";
 import type { Membership, MembershipStatus, PartitionHandler, Subscription } from "../log.ts";
 import { type Link, partitionName } from "./cluster-link.ts";
-import { Fetcher } from "./fetcher.ts";
+import type { Fetcher } from "./fetcher.ts";
 import { type Assignment, GroupMember } from "./group-member.ts";
 import { groupReason, logFailure, reasonOf } from "./kafka-errors.ts";
 import type { KafkaReads } from "./kafka-reads.ts";
@@ -26,9 +26,6 @@ import type { FindTopic, ProducerSettings } from "./producer.ts";
 import type { TransactionSettings } from "./transaction-session.ts";
 import { Transactor } from "./transactor.ts";
 
-/** How long a broker without new input waits before it answers. A queue that has room again waits no longer. */
-const INPUT_WAIT_MS = 100;
-
 interface MembershipOptions {
   readonly subscription: Subscription;
   readonly handler: PartitionHandler;
@@ -42,7 +39,11 @@ interface MembershipOptions {
   readonly logger: Logger;
   readonly findTopic: FindTopic;
   readonly reads: KafkaReads;
+  readonly fetcher: Fetcher;
+  /** For the group. */
   openLink(): Link;
+  /** For the transactions of a partition. */
+  openTransactionLink(partition: number): Link;
   onGap(gap: InputGap): void;
 }
 
@@ -54,7 +55,6 @@ export class KafkaMembership implements Membership {
   readonly #closingByPartition = new Map<number, Promise<void>>();
   readonly #contradictionByPartition = new Map<number, ForecastnetError>();
   readonly #health: GroupHealth;
-  readonly #fetcher: Fetcher;
   #isStopping = false;
   #resolveDone: () => void = () => {};
   #rejectDone: (error: unknown) => void = () => {};
@@ -63,7 +63,6 @@ export class KafkaMembership implements Membership {
     this.#options = options;
     const { subscription, sessionTimeoutMs, openLink } = options;
     this.#health = new GroupHealth(options.clock, sessionTimeoutMs);
-    this.#fetcher = new Fetcher({ ...options, waitMs: INPUT_WAIT_MS });
     this.#member = new GroupMember({
       openLink,
       group: subscription.group,
@@ -114,7 +113,7 @@ export class KafkaMembership implements Membership {
       for (const partition of [...this.#ownershipByPartition.keys()]) this.#lose(partition);
       await settlesWithin(this.#allClosed(), 1_000);
     }
-    await this.#fetcher.close();
+    for (const { owned } of this.#ownershipByPartition.values()) this.#stopFetching(owned);
     await this.#member.leave();
     this.#resolveDone();
     if (!isDrained) {
@@ -155,10 +154,11 @@ export class KafkaMembership implements Membership {
   }
 
   #open(partition: number, topics: readonly string[]): void {
-    const { subscription, handler, reads, onGap } = this.#options;
+    const { subscription, handler, maxBatchBytes, reads, onGap } = this.#options;
     const ownership = new KafkaOwnership({
       partition,
       topics,
+      maxBatchBytes,
       subscription,
       handler,
       previous: this.#closingByPartition.get(partition),
@@ -166,7 +166,7 @@ export class KafkaMembership implements Membership {
       reads,
       findRange: (topic, number, signal) => reads.rangeOf(topic, number, signal),
       startFetching: () => this.#startFetching(ownership),
-      resume: () => this.#fetcher.wake(),
+      resume: () => this.#options.fetcher.wake(),
       onGap,
       onError: (error) => this.#onOwnershipError(ownership, error),
     });
@@ -180,7 +180,11 @@ export class KafkaMembership implements Membership {
         { partition, topic, position, onlyIn },
         "position found in only one place, resuming from it",
       );
-    for (const target of owned.targets) this.#fetcher.add(target);
+    for (const target of owned.targets) this.#options.fetcher.add(target);
+  }
+
+  #stopFetching({ targets }: Pick<KafkaOwnership["owned"], "targets">): void {
+    for (const target of targets) this.#options.fetcher.remove(target);
   }
 
   #lose(partition: number): void {
@@ -188,7 +192,7 @@ export class KafkaMembership implements Membership {
     if (ownership === undefined) return;
     this.#ownershipByPartition.delete(partition);
     this.#contradictionByPartition.delete(partition);
-    for (const target of ownership.owned.targets) this.#fetcher.remove(target);
+    this.#stopFetching(ownership.owned);
     ownership.lose();
     const closing = ownership.closed.then(() => {
       if (this.#closingByPartition.get(partition) === closing) this.#closingByPartition.delete(partition);
@@ -226,10 +230,10 @@ export class KafkaMembership implements Membership {
   }
 
   #transactor(partition: number, lost: AbortSignal): Transactor {
-    const { subscription, transactions, producer, positionRule, findTopic, logger, openLink } = this.#options;
+    const { subscription, transactions, producer, positionRule, findTopic, logger } = this.#options;
     const { group, inputs, positionsTopic, outputs, spreadOutputs = [] } = subscription;
     return new Transactor({
-      openLink,
+      openLink: () => this.#options.openTransactionLink(partition),
       group,
       partition,
       inputs,

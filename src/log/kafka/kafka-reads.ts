@@ -1,28 +1,21 @@
 // Reads partitions outside any consumer group, to their current end or continuously, with a bounded queue ahead of
-// the reader. Each follow, read and restore has its own fetcher, and thus its own connections, which it closes when
-// it ends. All tails of a process share one fetcher.
+// the reader. Reads that do not end, tails and follows, share the fetcher of the log. Reads to the current end share
+// another, whose polls are short because there is always something to read: they would otherwise wait for the polls of
+// those that have nothing new.
 
 import { ForecastnetError } from "../../runtime/errors.ts";
 import type { Logger } from "../../runtime/logging.ts";
-import { backoff } from "../../runtime/waiting.ts";
 import type { StoredBatch, StoredRecord } from "../log.ts";
 import { estimatedBytes } from "../record-size.ts";
 import type { Link } from "./cluster-link.ts";
-import {
-  type FetchedRecords,
-  Fetcher,
-  type FetchTarget,
-  findRange,
-  isRetriableRead,
-  type OffsetRange,
-  warnOfFailure,
-} from "./fetcher.ts";
+import type { FetchedRecords, FetchTarget } from "./fetch-targets.ts";
+import { Fetcher } from "./fetcher.ts";
 import { readFailure } from "./kafka-errors.ts";
+import { type OffsetRange, OffsetRanges } from "./offset-ranges.ts";
 import type { FindTopic } from "./producer.ts";
 
-// How long a broker that has nothing new waits before it answers. New records end the wait.
-const FOLLOW_WAIT_MS = 250;
-const TAIL_WAIT_MS = 1_000;
+/** How long a broker waits for the end of a transaction that a read to the current end needs. */
+const READ_WAIT_MS = 250;
 /** Records that the search for a key reads first at the end of a partition. Each further step reads 8 times as many. */
 const SEARCH_RECORDS = 64;
 /**
@@ -50,12 +43,13 @@ interface WantedPartition extends ReadRange {
 
 export class KafkaReads implements TableReads {
   readonly #parts: ReadParts;
-  readonly #findTopic: FindTopic;
-  #tails: Fetcher | null = null;
+  readonly #toEnd: Fetcher;
+  readonly #ranges: OffsetRanges;
 
-  constructor(parts: Omit<ReadParts, "maxBatchBytes">, findTopic: FindTopic) {
-    this.#parts = { ...parts, maxBatchBytes: MAX_BATCH_BYTES };
-    this.#findTopic = findTopic;
+  constructor(parts: ReadParts) {
+    this.#parts = parts;
+    this.#toEnd = new Fetcher({ ...parts, longestWaitMs: READ_WAIT_MS });
+    this.#ranges = new OffsetRanges(parts);
   }
 
   async *follow(
@@ -64,7 +58,7 @@ export class KafkaReads implements TableReads {
     signal: AbortSignal,
   ): AsyncGenerator<StoredBatch> {
     const partitions = await this.#partitionsOf(topic);
-    const ranges = await findRanges(this.#parts, topic, partitions, signal).catch((error: unknown) => {
+    const ranges = await this.#ranges.find(topic, partitions, signal).catch((error: unknown) => {
       if (signal.aborted) return null;
       throw error;
     });
@@ -74,7 +68,7 @@ export class KafkaReads implements TableReads {
       from: from === "earliest" ? first : end,
       to: null,
     }));
-    yield* this.#read(topic, wanted, signal);
+    yield* this.#read(this.#parts.fetcher, topic, wanted, signal);
   }
 
   async *read(topic: string, signal: AbortSignal): AsyncGenerator<StoredBatch> {
@@ -102,12 +96,8 @@ export class KafkaReads implements TableReads {
     fromOffset: number,
     signal: AbortSignal,
   ): AsyncGenerator<readonly StoredRecord[]> {
-    this.#tails ??= this.#openFetcher(TAIL_WAIT_MS);
-    const wakeup = new Wakeup();
-    const read = new PartitionRead(topic, partition, { from: fromOffset, to: null }, wakeup.notify);
-    const { logger } = this.#parts;
-    for await (const { records } of readBatches(this.#tails, [read], wakeup, { signal, logger }))
-      yield records;
+    const wanted = [{ partition, from: fromOffset, to: null }];
+    for await (const { records } of this.#read(this.#parts.fetcher, topic, wanted, signal)) yield records;
   }
 
   /**
@@ -125,7 +115,7 @@ export class KafkaReads implements TableReads {
       const from = Math.max(first, to - span);
       let newest: StoredRecord | null = null;
       let damage: string | undefined;
-      for await (const { records } of this.#read(topic, [{ partition, from, to }], signal)) {
+      for await (const { records } of this.#read(this.#toEnd, topic, [{ partition, from, to }], signal)) {
         for (const record of records) {
           if (record.unreadable !== undefined) damage = record.unreadable;
           else if (record.key?.equals(key)) [newest, damage] = [record, undefined];
@@ -142,13 +132,13 @@ export class KafkaReads implements TableReads {
 
   /** The offsets that a partition holds. Waits for brokers that do not answer until the signal fires. */
   async rangeOf(topic: string, partition: number, signal: AbortSignal): Promise<OffsetRange> {
-    const range = (await findRanges(this.#parts, topic, [partition], signal)).get(partition);
+    const range = (await this.#ranges.find(topic, [partition], signal)).get(partition);
     if (range === undefined) throw new Error(`partition ${partition} of ${topic} was not looked up`);
     return range;
   }
 
   async close(): Promise<void> {
-    await this.#tails?.close();
+    await this.#toEnd.close();
   }
 
   async *#readToEnd(
@@ -156,32 +146,24 @@ export class KafkaReads implements TableReads {
     partitions: readonly number[],
     signal: AbortSignal,
   ): AsyncGenerator<StoredBatch> {
-    const ranges = await findRanges(this.#parts, topic, partitions, signal);
+    const ranges = await this.#ranges.find(topic, partitions, signal);
     const wanted = [...ranges].map(([partition, { first, end }]) => ({ partition, from: first, to: end }));
-    yield* this.#read(topic, wanted, signal);
+    yield* this.#read(this.#toEnd, topic, wanted, signal);
   }
 
   async *#read(
+    fetcher: Fetcher,
     topic: string,
     wanted: readonly WantedPartition[],
     signal: AbortSignal,
   ): AsyncGenerator<StoredBatch> {
-    const fetcher = this.#openFetcher(FOLLOW_WAIT_MS);
     const wakeup = new Wakeup();
     const reads = wanted.map((range) => new PartitionRead(topic, range.partition, range, wakeup.notify));
-    try {
-      yield* readBatches(fetcher, reads, wakeup, { signal, logger: this.#parts.logger });
-    } finally {
-      await fetcher.close();
-    }
-  }
-
-  #openFetcher(waitMs: number): Fetcher {
-    return new Fetcher({ ...this.#parts, waitMs });
+    yield* readBatches(fetcher, reads, wakeup, { signal, logger: this.#parts.logger });
   }
 
   async #partitionsOf(topic: string): Promise<readonly number[]> {
-    const { partitions } = await this.#findTopic(topic);
+    const { partitions } = await this.#parts.findTopic(topic);
     return Array.from({ length: partitions }, (_, partition) => partition);
   }
 }
@@ -194,7 +176,9 @@ const WARN_AFTER_MS = 10_000;
 
 interface ReadParts {
   openLink(): Link;
-  readonly maxBatchBytes: number;
+  /** For reads that do not end. */
+  readonly fetcher: Fetcher;
+  readonly findTopic: FindTopic;
   readonly logger: Logger;
 }
 
@@ -208,6 +192,7 @@ interface ReadRange {
 export class PartitionRead implements FetchTarget {
   readonly topic: string;
   readonly partition: number;
+  readonly maxBatchBytes = MAX_BATCH_BYTES;
   readonly #onChange: () => void;
   readonly #to: number | null;
   #position: number;
@@ -342,30 +327,5 @@ function warnOfWaiting(reads: readonly PartitionRead[], logger: Logger): void {
   for (const read of reads) {
     if (!read.isComplete && read.wanted !== null && read.isBounded)
       logger.warn(read.waitingFor, "waiting for a transaction to end");
-  }
-}
-
-/** The offsets that each partition holds. Waits for brokers that do not answer until the signal fires. */
-export async function findRanges(
-  { openLink, logger }: ReadParts,
-  topic: string,
-  partitions: readonly number[],
-  signal: AbortSignal,
-): Promise<ReadonlyMap<number, OffsetRange>> {
-  for (let attempt = 0; ; attempt++) {
-    const link = openLink();
-    try {
-      await link.connect([topic]);
-      const ranges = new Map<number, OffsetRange>();
-      for (const partition of partitions) ranges.set(partition, await findRange(link, { topic, partition }));
-      return ranges;
-    } catch (error) {
-      if (signal.aborted) throw error;
-      if (!isRetriableRead(error)) throw readFailure(topic, error);
-      warnOfFailure(logger, attempt, error, { topic });
-      await backoff(attempt, signal);
-    } finally {
-      await link.close();
-    }
   }
 }

@@ -15,9 +15,10 @@ import type {
   StoredRecord,
   Subscription,
 } from "../log.ts";
-import type { FetchedRecords, FetchTarget, OffsetRange } from "./fetcher.ts";
+import type { FetchedRecords, FetchTarget } from "./fetch-targets.ts";
 import { readFailure } from "./kafka-errors.ts";
 import type { TableReads } from "./kafka-reads.ts";
+import type { OffsetRange } from "./offset-ranges.ts";
 import { type AdoptedPosition, type InputGap, positionsKey, resumePosition } from "./positions.ts";
 import type { Transactor } from "./transactor.ts";
 
@@ -38,6 +39,7 @@ interface QueuedRecords {
 interface OwnedKafkaPartitionOptions {
   readonly partition: number;
   readonly maxBatchRecords: number;
+  readonly maxBatchBytes: number;
   /** The table that holds the positions record, which is hidden from the handler. */
   readonly positionsTopic: string;
   readonly transactor: Transactor;
@@ -64,6 +66,7 @@ class InputTopicTarget implements FetchTarget {
   readonly topic: string;
   readonly topicId: string | null;
   readonly partition: number;
+  readonly maxBatchBytes: number;
   readonly #owned: OwnedKafkaPartition;
   readonly #options: OwnedKafkaPartitionOptions;
   #position: number;
@@ -78,6 +81,7 @@ class InputTopicTarget implements FetchTarget {
     this.topic = topic;
     this.topicId = topicId;
     this.partition = options.partition;
+    this.maxBatchBytes = options.maxBatchBytes;
     this.#owned = owned;
     this.#options = options;
     this.#position = position;
@@ -293,7 +297,7 @@ function bytesOf({ key, value, headers }: StoredRecord): number {
 const END_CHECKS = 12;
 
 export interface KafkaOwnershipOptions
-  extends Pick<OwnedKafkaPartitionOptions, "partition" | "reads" | "resume" | "onGap"> {
+  extends Pick<OwnedKafkaPartitionOptions, "partition" | "maxBatchBytes" | "reads" | "resume" | "onGap"> {
   /** The input topics that have a partition with this number. */
   readonly topics: readonly string[];
   readonly subscription: Subscription;
@@ -330,9 +334,7 @@ export class KafkaOwnership {
       positionsTopic: subscription.positionsTopic,
       transactor: this.#transactor,
       lost: this.#abort.signal,
-      onFailure: (error) => {
-        onError(error);
-      },
+      onFailure: (error) => void onError(error),
     });
     this.closed = this.#run();
   }

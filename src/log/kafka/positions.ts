@@ -15,8 +15,8 @@ import { avroCodec } from "../codec/avro.ts";
 import type { InputPositionsRecord } from "../codec/schemas.generated.ts";
 import type { StoredRecord } from "../log.ts";
 import { askTopicIds, assertAnswered, type Link } from "./cluster-link.ts";
-import type { OffsetRange } from "./fetcher.ts";
 import { assertSuccess } from "./kafka-errors.ts";
+import type { OffsetRange } from "./offset-ranges.ts";
 import { offsetFetch } from "./wire/cluster-requests.ts";
 
 const codec = avroCodec("InputPositions");

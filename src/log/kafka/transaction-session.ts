@@ -15,6 +15,7 @@ import type { Outgoing } from "../../domain.ts";
 import type { Commit } from "../log.ts";
 import { assertAnswered, type Link, partitionName } from "./cluster-link.ts";
 import { assertSuccess, isConcurrent, mostSevere, NoAnswerError } from "./kafka-errors.ts";
+import { askOffsets } from "./offset-ranges.ts";
 import {
   type Delivery,
   deliver,
@@ -32,7 +33,6 @@ import {
   initProducerId,
   type KafkaRequest,
   type ListedOffset,
-  listOffsets,
   type TopicPartition,
   type TransactionalIdentity,
   txnOffsetCommit,
@@ -280,7 +280,7 @@ async function askTransactionOutcome(
 async function waitUntilDecided(link: Link, written: readonly WrittenOffset[]): Promise<void> {
   let undecided = written;
   for (const pauseMs of DECIDED_SOON_MS) {
-    const endByName = offsetByName(await askEnds(link, undecided, "stable"));
+    const endByName = offsetByName(await askOffsets(link, undecided, "stable"));
     undecided = undecided.filter((place) => (endByName.get(partitionName(place)) as number) <= place.offset);
     if (undecided.length === 0) return;
     await delay(pauseMs);
@@ -311,29 +311,9 @@ async function findUndecided(
   places: readonly TopicPartition[],
 ): Promise<readonly ListedOffset[]> {
   // In this order, so that a record decided between the two answers does not look undecided.
-  const writtenByName = offsetByName(await askEnds(link, places, "latest"));
-  const decided = await askEnds(link, places, "stable");
+  const writtenByName = offsetByName(await askOffsets(link, places, "latest"));
+  const decided = await askOffsets(link, places, "stable");
   return decided.filter((place) => place.offset < (writtenByName.get(partitionName(place)) as number));
-}
-
-async function askEnds(
-  link: Link,
-  places: readonly TopicPartition[],
-  which: "latest" | "stable",
-): Promise<readonly ListedOffset[]> {
-  const placesByLeader = new Map<string, TopicPartition[]>();
-  for (const place of places) {
-    const leader = link.leaderOf(place);
-    const ofLeader = placesByLeader.get(leader);
-    if (ofLeader === undefined) placesByLeader.set(leader, [place]);
-    else ofLeader.push(place);
-  }
-  const asked = [...placesByLeader].map(async ([leader, ofLeader]) => {
-    const answers = await link.ask(leader, listOffsets(ofLeader, which));
-    assertAnswered(ofLeader, answers, "ListOffsets");
-    return answers;
-  });
-  return (await Promise.all(asked)).flat();
 }
 
 function offsetByName(offsets: readonly ListedOffset[]): ReadonlyMap<string, number> {

@@ -1,11 +1,8 @@
 // A fetch target for tests, and a fetcher on scripted brokers.
 
-import {
-  type FetchedRecords,
-  Fetcher,
-  type FetchTarget,
-  type OffsetRange,
-} from "../../../../src/log/kafka/fetcher.ts";
+import type { FetchedRecords, FetchTarget } from "../../../../src/log/kafka/fetch-targets.ts";
+import { Fetcher } from "../../../../src/log/kafka/fetcher.ts";
+import type { OffsetRange } from "../../../../src/log/kafka/offset-ranges.ts";
 import { type Clock, systemClock } from "../../../../src/runtime/clock.ts";
 import { fetched, type ScriptedBrokers } from "./scripted-brokers.ts";
 
@@ -13,6 +10,7 @@ import { fetched, type ScriptedBrokers } from "./scripted-brokers.ts";
 export class Reader implements FetchTarget {
   readonly topic: string;
   readonly partition: number;
+  readonly maxBatchBytes = 1_000_000;
   topicId: string | null = null;
   wanted: number | null;
   readonly taken: number[] = [];
@@ -65,7 +63,7 @@ export class Reader implements FetchTarget {
 
 export function openFetcher(brokers: ScriptedBrokers, clock: Clock = systemClock): Fetcher {
   const { openLink, logger } = brokers;
-  return new Fetcher({ openLink, logger, clock, waitMs: 100, maxBatchBytes: 1_000_000 });
+  return new Fetcher({ openLink, logger, clock, longestWaitMs: 1_000 });
 }
 
 /** Answers every partition with the record at the wanted offset. */

@@ -49,17 +49,100 @@ describe("a fetcher", () => {
     assert.deepEqual([brokers.asked[0].waitMs, brokers.asked[0].answerMs], [100, 10_100]);
   });
 
-  test("puts every partition first in a request from time to time", async () => {
-    const firsts = new Set<string>();
-    const brokers = new ScriptedBrokers((asked, n) => {
-      if (asked.offsets.size === 3) firsts.add([...asked.offsets.keys()][0] as string);
-      return giveOne(asked, n);
-    });
+  test("gives each partition its turn although the answers have room for one only", async () => {
+    const brokers = new ScriptedBrokers(({ offsets }) =>
+      [...offsets].map(([name, offset], i) => fetched(name, i === 0 ? [offset] : [], { stable: 100 })),
+    );
     const readers = [0, 1, 2].map((partition) => new Reader(`t/${partition}`));
     const fetcher = openFetcher(brokers);
     for (const reader of readers) fetcher.add(reader);
-    while (firsts.size < 3) await turns(1);
+    await readers[2].until(has(10));
     await fetcher.close();
+    for (const { partition, taken } of readers)
+      assert.ok(
+        Math.abs(taken.length - 10) <= 1,
+        `partition ${partition} got ${taken.length} records, not 10`,
+      );
+  });
+
+  test("lets a broker wait longer and longer while nothing comes, and briefly after that", async () => {
+    const brokers = new ScriptedBrokers((asked, n) =>
+      n === 6 ? giveOne(asked, n) : [fetched("t/0", [], { stable: 0 })],
+    );
+    const reader = new Reader("t/0");
+    const fetcher = openFetcher(brokers);
+    fetcher.add(reader);
+    while (brokers.asked.length < 9) await turns(1);
+    await fetcher.close();
+    const waits = brokers.asked.slice(0, 9).map(({ waitMs }) => waitMs);
+    assert.deepEqual(waits, [100, 200, 400, 800, 1_000, 1_000, 1_000, 100, 200]);
+  });
+
+  test("lets a broker wait briefly while a partition is full, which would have to wait as well", async () => {
+    const brokers = new ScriptedBrokers(() => [fetched("t/0", [], { stable: 0 })]);
+    const [idle, full] = [new Reader("t/0"), new Reader("t/1", null)];
+    const fetcher = openFetcher(brokers);
+    for (const reader of [idle, full]) fetcher.add(reader);
+    while (brokers.asked.length < 5) await turns(1);
+    await fetcher.close();
+    assert.ok(brokers.asked.every(({ waitMs }) => waitMs === 100));
+  });
+
+  test("serves several readers of a partition, the one furthest behind first, and never asks for it twice", async () => {
+    const brokers = new ScriptedBrokers(giveOne);
+    const [behind, ahead] = [new Reader("t/0", 2), new Reader("t/0", 6)];
+    const fetcher = openFetcher(brokers);
+    for (const reader of [ahead, behind]) fetcher.add(reader);
+    await ahead.until(has(3));
+    await fetcher.close();
+    const offsets = brokers.asked.slice(0, 7).map((asked) => asked.offsets.get("t/0"));
+    assert.deepEqual(offsets, [2, 3, 4, 5, 6, 7, 8]);
+    assert.deepEqual(behind.taken.slice(0, 7), [2, 3, 4, 5, 6, 7, 8]);
+    assert.deepEqual(ahead.taken.slice(0, 3), [6, 7, 8]);
+  });
+
+  test("polls a partition of a known topic without another lookup", async () => {
+    const brokers = new ScriptedBrokers(giveOne);
+    const fetcher = openFetcher(brokers);
+    const [first, second] = [new Reader("t/0"), new Reader("t/1")];
+    fetcher.add(first);
+    await first.until(has(1));
+    const { refreshes } = brokers;
+    fetcher.add(second);
+    await second.until(has(1));
+    await fetcher.close();
+    assert.deepEqual([brokers.refreshes, brokers.linksOpened], [refreshes, 1]);
+  });
+
+  test("has a link while it has targets, and opens another one for later ones", async () => {
+    const brokers = new ScriptedBrokers(giveOne);
+    const fetcher = openFetcher(brokers);
+    assert.equal(brokers.linksOpened, 0);
+    for (const round of [1, 2, 3]) {
+      const reader = new Reader("t/0");
+      fetcher.add(reader);
+      await reader.until(has(1));
+      fetcher.remove(reader);
+      await turns();
+      assert.deepEqual([brokers.linksOpened, brokers.openLinks.size], [round, 0]);
+    }
+    await fetcher.close();
+  });
+
+  test("reads a partition that is added just when the last target goes", async () => {
+    for (let after = 0; after < 12; after++) {
+      const brokers = new ScriptedBrokers(giveOne);
+      const [first, second] = [new Reader("t/0"), new Reader("u/0")];
+      const fetcher = openFetcher(brokers);
+      fetcher.add(first);
+      for (let tick = 0; tick < after; tick++) await Promise.resolve();
+      fetcher.remove(first);
+      fetcher.add(second);
+      for (let turn = 0; turn < 50 && second.taken.length === 0; turn++) await turns(1);
+      assert.ok(second.taken.length > 0, `added after ${after} ticks, it is never read`);
+      await fetcher.close();
+      assert.equal(brokers.openLinks.size, 0);
+    }
   });
 
   test("leaves out targets that want nothing, sends no empty request, and continues when woken", async () => {

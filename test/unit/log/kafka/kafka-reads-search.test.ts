@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { findRanges, PartitionRead } from "../../../../src/log/kafka/kafka-reads.ts";
+import { PartitionRead } from "../../../../src/log/kafka/kafka-reads.ts";
+import { OffsetRanges } from "../../../../src/log/kafka/offset-ranges.ts";
 import { encodeRecordBatch } from "../../../../src/log/kafka/producer.ts";
 import type { StoredRecord } from "../../../../src/log/log.ts";
 import { makeDelaysInstant } from "./instant-delays.ts";
@@ -150,10 +151,9 @@ describe("the range of a partition", () => {
     brokers.rangeByName.set("t/0", { first: 3, end: 9 });
     let asked = 0;
     brokers.onRange = () => {
-      if (asked++ < 8) throw failure(-1);
+      if (asked++ < 16) throw failure(-1); // of both ends, eight times
     };
-    const { openLink, logger } = brokers;
-    const ranges = await findRanges({ openLink, logger, maxBatchBytes: 1 }, "t", [0], signal);
+    const ranges = await new OffsetRanges(brokers).find("t", [0], signal);
     assert.deepEqual(ranges.get(0), { first: 3, end: 9 });
     assert.equal(brokers.warned.length, 1);
     assert.match(brokers.warned[0], /log did not answer, trying again .*UNKNOWN_SERVER_ERROR/);

@@ -39,15 +39,14 @@ function brokersWith(end: number, ...answers: readonly FetchedPartition[]): Scri
 const unfired = new AbortController().signal;
 
 describe("a tail", () => {
-  test("polls with a long wait from the given offset, and continues after the records it got", async () => {
+  test("polls from the given offset, and continues after the records it got", async () => {
     const abort = new AbortController();
     const brokers = new ScriptedBrokers(giveOne);
     const heard = await offsetsOf(brokers.reads().tail("t", 0, 7, abort.signal), (count) => {
       if (count === 3) abort.abort();
     });
     assert.deepEqual(heard, [7, 8, 9]);
-    for (const [n, { waitMs, offsets }] of brokers.asked.entries())
-      assert.deepEqual([waitMs, offsets.get("t/0")], [1_000, 7 + n]);
+    for (const [n, { offsets }] of brokers.asked.entries()) assert.equal(offsets.get("t/0"), 7 + n);
   });
 
   for (const [where, prepare] of [
@@ -208,7 +207,7 @@ describe("a read", () => {
     );
     assert.deepEqual(await offsetsOf(brokers.reads().read("t", unfired)), [0, 1, 2, 3]);
     assert.equal(brokers.asked.length, 3);
-    assert.ok(brokers.asked.every(({ waitMs }) => waitMs === 250));
+    assert.ok(brokers.asked.every(({ waitMs }) => waitMs <= 250));
   });
 
   test("does not poll a partition that it has read", async () => {
@@ -337,7 +336,7 @@ describe("a restore", () => {
       (brokers: ScriptedBrokers) => {
         let asked = 0;
         brokers.onRange = () => {
-          if (asked++ < 8) throw failure(7);
+          if (asked++ < 16) throw failure(7); // for both ends, eight times
         };
       },
     ],

@@ -1,6 +1,7 @@
 // A member of a group on a scripted cluster, whose coordinator answers when a test lets it.
 
 import kafkajs from "kafkajs";
+import { Fetcher } from "../../../../src/log/kafka/fetcher.ts";
 import { KafkaMembership } from "../../../../src/log/kafka/kafka-membership.ts";
 import type { KafkaReads } from "../../../../src/log/kafka/kafka-reads.ts";
 import { positionsKey } from "../../../../src/log/kafka/positions.ts";
@@ -64,6 +65,8 @@ export class MembershipRig {
       ...{ handler, sessionTimeoutMs, clock, logger, openLink: cluster.openLink },
       findTopic: async (topic) => topicFacts(topic, {}),
       reads: this.#reads() as KafkaReads,
+      fetcher: new Fetcher({ openLink: cluster.openLink, logger, longestWaitMs: 1_000 }),
+      openTransactionLink: cluster.openLink,
       onGap: () => undefined,
     });
   }

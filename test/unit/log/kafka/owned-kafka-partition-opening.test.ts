@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import type { OffsetRange } from "../../../../src/log/kafka/fetcher.ts";
+import type { OffsetRange } from "../../../../src/log/kafka/offset-ranges.ts";
 import {
   KafkaOwnership,
   type KafkaOwnershipOptions,
@@ -53,6 +53,7 @@ function openLane(given: LaneParts) {
   const lane = new KafkaOwnership({
     partition: 1,
     topics: positions.map(([topic]) => topic),
+    maxBatchBytes: 1_000_000,
     subscription: {
       group: "g",
       inputs: [],

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
-import type { FetchTarget } from "../../../../src/log/kafka/fetcher.ts";
+import type { FetchTarget } from "../../../../src/log/kafka/fetch-targets.ts";
 import { BrokerError } from "../../../../src/log/kafka/kafka-errors.ts";
 import type { TableReads } from "../../../../src/log/kafka/kafka-reads.ts";
 import { OwnedKafkaPartition } from "../../../../src/log/kafka/owned-kafka-partition.ts";
@@ -24,6 +24,7 @@ function open(options: { maxBatchRecords?: number; reads?: Partial<TableReads> }
   const owned = new OwnedKafkaPartition({
     partition: 1,
     maxBatchRecords: options.maxBatchRecords ?? 10,
+    maxBatchBytes: 1_000_000,
     positionsTopic: "state",
     transactor: { commit: async (commit: Commit) => void commits.push(commit) } as unknown as Transactor,
     lost: lost.signal,

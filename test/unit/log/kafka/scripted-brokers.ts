@@ -1,9 +1,10 @@
 // Brokers that answer fetches as a test scripts them, including what a real broker does only in a race or an outage.
 
 import { type Link, partitionName } from "../../../../src/log/kafka/cluster-link.ts";
-import type { OffsetRange } from "../../../../src/log/kafka/fetcher.ts";
+import { Fetcher } from "../../../../src/log/kafka/fetcher.ts";
 import { BrokerError, NoAnswerError } from "../../../../src/log/kafka/kafka-errors.ts";
 import { KafkaReads } from "../../../../src/log/kafka/kafka-reads.ts";
+import type { OffsetRange } from "../../../../src/log/kafka/offset-ranges.ts";
 import { encodeRecordBatch } from "../../../../src/log/kafka/producer.ts";
 import type {
   FetchedPartition,
@@ -63,7 +64,8 @@ export class ScriptedBrokers {
   reads(partitions = 1): KafkaReads {
     const { openLink, logger } = this;
     const findTopic = async (topic: string) => topicFacts(topic, { partitions });
-    return new KafkaReads({ openLink, logger }, findTopic);
+    const fetcher = new Fetcher({ openLink, logger, longestWaitMs: 1_000 });
+    return new KafkaReads({ openLink, fetcher, findTopic, logger });
   }
 
   readonly openLink = (): Link => {
