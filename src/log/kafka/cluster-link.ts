@@ -7,7 +7,7 @@
 
 import type { Broker, Cluster, Kafka } from "kafkajs";
 import { ForecastnetError } from "../../runtime/errors.ts";
-import { type RequestQueue, stopIdleTimers } from "./idle-timers.ts";
+import { type RequestQueue, slowIdleTimers } from "./idle-timers.ts";
 import { assertSuccess, BrokerError, mostSevere, NoAnswerError } from "./kafka-errors.ts";
 import {
   type CoordinatorKind,
@@ -80,7 +80,7 @@ function readMetadataOurselves({ brokerPool }: OpenCluster, leaders: KnownLeader
   const { createBroker } = brokerPool;
   brokerPool.createBroker = (options) => {
     const broker = createBroker(options);
-    for (const { requestQueue } of broker.connectionPool?.pool ?? []) stopIdleTimers(requestQueue);
+    for (const { requestQueue } of broker.connectionPool?.pool ?? []) slowIdleTimers(requestQueue);
     const ask = broker.metadata.bind(broker);
     broker.metadata = async (topics = []) => {
       // kafkajs may choose a broker that is not connected, and would then throw a plain error.
