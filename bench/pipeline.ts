@@ -18,9 +18,7 @@ import { measureMemory } from "./memory.ts";
 import { measurePartitions } from "./partitions.ts";
 import { measureRestore } from "./restore.ts";
 import { Cluster } from "./rig/cluster.ts";
-import { Fleet } from "./rig/fleet.ts";
 import { describeMachine, type Section, toMarkdown, writePart } from "./rig/report.ts";
-import { namesOf, WorkerProcess } from "./rig/worker-process.ts";
 import { measureRss } from "./rss.ts";
 import { measureScrape } from "./scrape.ts";
 import { measureThroughput } from "./throughput.ts";
@@ -90,10 +88,7 @@ function wantedParts(argv: readonly string[]): ReadonlySet<PartName> {
   return new Set(names as PartName[]);
 }
 
-/** On one worker, which is warm by the time the latency is taken. */
 async function measureThroughputAndLatency(): Promise<void> {
-  const fleet = new Fleet(isQuick ? 400 : 1_000, 8);
-  const names = namesOf("worker");
   const log = await openKafkaLog({
     brokers: [broker.bootstrap],
     clientId: "bench",
@@ -103,19 +98,12 @@ async function measureThroughputAndLatency(): Promise<void> {
     clock: systemClock,
     logger: silentLogger,
   });
-  // The broker's own time of arrival is what latency is counted from.
-  await cluster.createTopic(names.input, fleet.partitions, { "message.timestamp.type": "LogAppendTime" });
-  const worker = new WorkerProcess(broker.bootstrap, names);
-  await worker.logged("partition restored", fleet.partitions);
+  const fleet = { series: isQuick ? 400 : 1_000, partitions: 8 };
   if (wanted.has("throughput")) {
     const [rounds, javaWarmRounds] = isQuick ? [1, 1] : [6, 4];
-    add(await measureThroughput({ cluster, log, worker, fleet, rounds, javaWarmRounds }));
-  } else await cluster.timeGroup(names.group, names.input, fleet.take(64 * fleet.series, names.input));
-  if (wanted.has("latency")) {
-    const seconds = isQuick ? 5 : 15;
-    add(await measureLatency({ cluster, log, worker: names, fleet, perSecond: 2_000, seconds }));
+    add(await measureThroughput({ cluster, log, fleet, rounds, javaWarmRounds }));
   }
-  await worker.stop();
+  if (wanted.has("latency")) add(await measureLatency({ cluster, log, fleet, seconds: isQuick ? 5 : 15 }));
   await log.close();
 }
 

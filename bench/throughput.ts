@@ -7,10 +7,10 @@ import type { Log } from "../src/log/log.ts";
 import type { BareLoopQuestion } from "./bare-loop.ts";
 import { ChildTask } from "./rig/child-task.ts";
 import type { Cluster } from "./rig/cluster.ts";
-import { Fleet } from "./rig/fleet.ts";
+import { Fleet, type FleetSize } from "./rig/fleet.ts";
 import { decimals, median, type Section, spread, whole } from "./rig/report.ts";
 import { TimedLoop } from "./rig/timed-loop.ts";
-import { namesOf, type WorkerNames, type WorkerProcess } from "./rig/worker-process.ts";
+import { namesOf, type WorkerNames, WorkerProcess } from "./rig/worker-process.ts";
 import { Comparison, collectReference, tolerance } from "./rivals/reference-forecasts.ts";
 import { openRivals, type Rival, type Rivals, silentSteps } from "./rivals/rivals.ts";
 
@@ -20,30 +20,25 @@ const batchRecords = 1000;
 const stepsPerRound = 64;
 /** Steps whose forecasts are compared: few errors, more, and all that the band is made of. The last is that of the warm-up. */
 const comparedSteps = [stepsPerRound - 1, 90, 2 * stepsPerRound - 1];
-const bars = { bare: 0.7, streams: 1, python: 5 };
+const bars = { bare: 0.85, streams: 1, python: 5 };
 
 export interface ThroughputOptions {
   readonly cluster: Cluster;
   readonly log: Log;
-  /** It runs and has read nothing yet. */
-  readonly worker: WorkerProcess;
-  readonly fleet: Fleet;
+  readonly fleet: FleetSize;
   readonly rounds: number;
   /** Rounds of Kafka Streams before the timed ones, beyond the two that every rival gets. */
   readonly javaWarmRounds: number;
 }
 
 export async function measureThroughput(options: ThroughputOptions): Promise<Section> {
-  const { cluster, log, fleet, rounds } = options;
+  const { cluster, fleet, rounds } = options;
   const bareLoop = new ChildTask<BareLoopQuestion, void>(new URL("./bare-loop.js", import.meta.url));
-  const worker = new TimedLoop({
-    cluster,
-    log,
-    names: options.worker.names,
-    pid: () => options.worker.pid,
-    fleet,
-    silentSteps: 1,
-  });
+  const names = namesOf("worker");
+  await cluster.createTopic(names.input, fleet.partitions);
+  const process = new WorkerProcess(cluster.bootstrap, names);
+  await process.logged("partition restored", fleet.partitions);
+  const worker = openLoop(options, names, () => process.pid, 1);
   const bare = await openBareLoop(options, bareLoop.pid);
 
   // Seasonal-naive needs two seasons, 48 steps: the first round is what makes the series mature.
@@ -74,6 +69,7 @@ export async function measureThroughput(options: ThroughputOptions): Promise<Sec
   bareLoop.close();
   for (const rival of rivals.running) await rival.close();
   await Promise.all([worker.close(), bare.close()]);
+  await process.stop();
   return toSection({ worker, bare, rivals, largest }, options);
 }
 
@@ -81,12 +77,20 @@ function demandSeasonalNaive({ id, method }: ForecastRecord): void {
   if (method !== "seasonal-naive") throw new Error(`forecast ${id} is by ${method}`);
 }
 
-async function openBareLoop({ cluster, log, fleet }: ThroughputOptions, pid: number): Promise<TimedLoop> {
-  const { series, partitions } = fleet;
+async function openBareLoop(options: ThroughputOptions, pid: number): Promise<TimedLoop> {
   const names = namesOf("bare");
-  await createBareTopics(cluster, names, partitions);
-  const own = new Fleet(series, partitions);
-  return new TimedLoop({ cluster, log, names, pid: () => pid, fleet: own, silentSteps: 0 });
+  await createBareTopics(options.cluster, names, options.fleet.partitions);
+  return openLoop(options, names, () => pid, 0);
+}
+
+function openLoop(
+  { cluster, log, fleet }: ThroughputOptions,
+  names: WorkerNames,
+  pid: () => number,
+  silentSteps: number,
+): TimedLoop {
+  const own = new Fleet(fleet.series, fleet.partitions);
+  return new TimedLoop({ cluster, log, names, pid, fleet: own, silentSteps });
 }
 
 async function createBareTopics(cluster: Cluster, names: WorkerNames, partitions: number): Promise<void> {

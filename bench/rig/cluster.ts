@@ -9,6 +9,9 @@ import type { Outgoing } from "../../src/domain.ts";
 const pollMs = 50;
 const patienceMs = 120_000;
 
+/** Setting of a topic whose records carry the broker's own time of arrival, which latency is counted from. */
+export const arrivalTimes = { "message.timestamp.type": "LogAppendTime" };
+
 /** How the commits of a group moved from the first one seen to the last. */
 export interface Progress {
   readonly records: number;

@@ -27,7 +27,12 @@ export interface Point {
   readonly record: Outgoing;
 }
 
-export class Fleet {
+export interface FleetSize {
+  readonly series: number;
+  readonly partitions: number;
+}
+
+export class Fleet implements FleetSize {
   readonly series: number;
   readonly partitions: number;
   #taken = 0;

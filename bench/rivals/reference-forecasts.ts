@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { ForecastRecord } from "../../src/log/codec/schemas.generated.ts";
 import type { Log } from "../../src/log/log.ts";
 import type { Cluster } from "../rig/cluster.ts";
-import { Fleet, timeOf } from "../rig/fleet.ts";
+import { Fleet, type FleetSize, timeOf } from "../rig/fleet.ts";
 import { TimedLoop } from "../rig/timed-loop.ts";
 import { namesOf, WorkerProcess } from "../rig/worker-process.ts";
 
@@ -17,7 +17,7 @@ interface ReferenceOptions {
   readonly cluster: Cluster;
   readonly log: Log;
   /** The reference is made from one like it. */
-  readonly fleet: Fleet;
+  readonly fleet: FleetSize;
   /** Steps of the fleet to run through. */
   readonly steps: number;
   /** Steps whose forecasts are kept. */

@@ -3,8 +3,8 @@
 
 import type { Log } from "../../src/log/log.ts";
 import { missingParts } from "../../test/rig/parts.ts";
-import type { Cluster } from "../rig/cluster.ts";
-import { Fleet } from "../rig/fleet.ts";
+import { arrivalTimes, type Cluster } from "../rig/cluster.ts";
+import { Fleet, type FleetSize } from "../rig/fleet.ts";
 import { type RivalCommand, RivalProcess } from "../rig/rival-process.ts";
 import { TimedLoop } from "../rig/timed-loop.ts";
 import { namesOf, type WorkerNames } from "../rig/worker-process.ts";
@@ -17,6 +17,7 @@ export const silentSteps = 53;
 export interface Rival {
   readonly kind: RivalPlan["kind"];
   readonly title: string;
+  readonly pid: number;
   /** Runs only between `resume` and `pause`. */
   readonly loop: TimedLoop;
   pause(): void;
@@ -36,7 +37,7 @@ export interface RivalsOptions {
   readonly cluster: Cluster;
   readonly log: Log;
   /** Every rival gets one like it. */
-  readonly fleet: Fleet;
+  readonly fleet: FleetSize;
 }
 
 interface RivalPlan {
@@ -50,9 +51,21 @@ interface RivalPlan {
 
 export async function openRivals(options: RivalsOptions): Promise<Rivals> {
   const { bootstrap } = options.cluster;
+  return openAll(
+    [...streamsPlans(bootstrap, throughputVariants), ...(await pythonPlans(bootstrap))],
+    options,
+  );
+}
+
+/** Kafka Streams only, as tuned for latency: its own commit interval, and a short one. */
+export async function openStreams(options: RivalsOptions): Promise<Rivals> {
+  return openAll(streamsPlans(options.cluster.bootstrap, latencyVariants), options);
+}
+
+async function openAll(plans: readonly RivalPlan[], options: RivalsOptions): Promise<Rivals> {
   const running: Rival[] = [];
   const absences = new Map<string, string>();
-  for (const plan of [...streamsPlans(bootstrap), ...(await pythonPlans(bootstrap))]) {
+  for (const plan of plans) {
     const { title, missing } = plan;
     if (missing === null) running.push(await openRival(plan, options));
     else {
@@ -63,16 +76,22 @@ export async function openRivals(options: RivalsOptions): Promise<Rivals> {
   return { running, absences };
 }
 
-function streamsPlans(bootstrap: string): readonly RivalPlan[] {
-  const commitMs = 100;
-  const variants: Readonly<Record<string, StreamsOptions>> = {
-    "Kafka Streams, 1 thread, in-memory store": { threads: 1, store: "in-memory", commitMs },
-    "Kafka Streams, 2 threads, in-memory store": { threads: 2, store: "in-memory", commitMs },
-    "Kafka Streams, 2 threads, RocksDB": { threads: 2, store: "rocksdb", commitMs },
-  };
+type StreamsVariants = Readonly<Record<string, StreamsOptions>>;
+
+const throughputVariants: StreamsVariants = {
+  "Kafka Streams, 1 thread, in-memory store": { threads: 1, store: "in-memory", commitMs: 100 },
+  "Kafka Streams, 2 threads, in-memory store": { threads: 2, store: "in-memory", commitMs: 100 },
+  "Kafka Streams, 2 threads, RocksDB": { threads: 2, store: "rocksdb", commitMs: 100 },
+};
+const latencyVariants: StreamsVariants = {
+  "Kafka Streams, commits every 100 ms": { threads: 2, store: "in-memory", commitMs: 100 },
+  "Kafka Streams, commits every 10 ms": { threads: 2, store: "in-memory", commitMs: 10 },
+};
+
+function streamsPlans(bootstrap: string, variants: StreamsVariants): readonly RivalPlan[] {
   const missing = missingParts();
   return Object.entries(variants).map(([title, variant]) => {
-    const names = streamsNamesOf(`streams-${variant.threads}-${variant.store}`);
+    const names = streamsNamesOf(`streams-${variant.threads}-${variant.store}-${variant.commitMs}`);
     return {
       kind: "streams",
       title,
@@ -100,7 +119,7 @@ async function pythonPlans(bootstrap: string): Promise<readonly RivalPlan[]> {
 async function openRival(plan: RivalPlan, { cluster, log, fleet }: RivalsOptions): Promise<Rival> {
   const { kind, title, names } = plan;
   const { series, partitions } = fleet;
-  await cluster.createTopic(names.input, partitions);
+  await cluster.createTopic(names.input, partitions, arrivalTimes);
   await cluster.createTopic(names.forecasts, partitions);
   // Kafka Streams creates its changelog itself.
   if (kind === "python") await cluster.createTopic(names.state, partitions, { "cleanup.policy": "compact" });
@@ -112,6 +131,9 @@ async function openRival(plan: RivalPlan, { cluster, log, fleet }: RivalsOptions
   return {
     kind,
     title,
+    get pid() {
+      return process.pid;
+    },
     loop,
     pause: () => process.pause(),
     resume: () => process.resume(),
