@@ -103,7 +103,10 @@ async function measureThroughputAndLatency(): Promise<void> {
     const [rounds, javaWarmRounds] = isQuick ? [1, 1] : [6, 4];
     add(await measureThroughput({ cluster, log, fleet, rounds, javaWarmRounds }));
   }
-  if (wanted.has("latency")) add(await measureLatency({ cluster, log, fleet, seconds: isQuick ? 5 : 15 }));
+  if (wanted.has("latency")) {
+    const [seconds, warmSeconds] = isQuick ? [5, 20] : [15, 60];
+    add(...(await measureLatency({ cluster, log, fleet, seconds, warmSeconds })));
+  }
   await log.close();
 }
 

@@ -10,7 +10,7 @@ import type { Cluster } from "./rig/cluster.ts";
 import { Fleet, type FleetSize } from "./rig/fleet.ts";
 import { decimals, median, type Section, spread, whole } from "./rig/report.ts";
 import { TimedLoop } from "./rig/timed-loop.ts";
-import { namesOf, type WorkerNames, WorkerProcess } from "./rig/worker-process.ts";
+import { coldTierOnly, namesOf, type WorkerNames, WorkerProcess } from "./rig/worker-process.ts";
 import { Comparison, collectReference, tolerance } from "./rivals/reference-forecasts.ts";
 import { openRivals, type Rival, type Rivals, silentSteps } from "./rivals/rivals.ts";
 
@@ -36,7 +36,7 @@ export async function measureThroughput(options: ThroughputOptions): Promise<Sec
   const bareLoop = new ChildTask<BareLoopQuestion, void>(new URL("./bare-loop.js", import.meta.url));
   const names = namesOf("worker");
   await cluster.createTopic(names.input, fleet.partitions);
-  const process = new WorkerProcess(cluster.bootstrap, names);
+  const process = new WorkerProcess(cluster.bootstrap, names, coldTierOnly);
   await process.logged("partition restored", fleet.partitions);
   const worker = openLoop(options, names, () => process.pid, 1);
   const bare = await openBareLoop(options, bareLoop.pid);

@@ -78,6 +78,8 @@ export class TransactionSession {
   readonly #producer: Producer;
   /** Where the last transaction wrote, for partitions with fewer than SAFE_REPLICAS. */
   #written: readonly WrittenOffset[] = [];
+  /** Resolves when the last transaction is decided there. */
+  #decided: Promise<void> = Promise.resolve();
 
   private constructor(link: Link, identity: TransactionalIdentity, options: SessionOptions) {
     this.link = link;
@@ -127,7 +129,7 @@ export class TransactionSession {
     const rounds = await planRounds(records, findTopic);
     const places = rounds[0];
     await this.link.connect([...new Set(places.map(({ topic }) => topic))]);
-    await waitUntilDecided(this.link, this.#written);
+    await this.#decided;
     await this.#addPartitions(places);
     // Every request ends before the transaction does, whether it succeeds or not.
     const parts = await Promise.allSettled([this.#produce(rounds), this.#sendOffsets(move)]);
@@ -136,6 +138,9 @@ export class TransactionSession {
     // If lost, aborted at once, so that subscribers need not wait for the next owner to do it.
     const isOurs = !lost.aborted;
     await this.#end(isOurs ? "committed" : "aborted");
+    // Checked at once, while the next batch is on its way. The next transaction throws what goes wrong.
+    this.#decided = waitUntilDecided(this.link, this.#written);
+    this.#decided.catch(() => undefined);
     return isOurs;
   }
 
