@@ -23,6 +23,9 @@ const comparedSteps = [stepsPerRound - 1, 90, 2 * stepsPerRound - 1];
 const bars = { bare: 0.85, streams: 1, python: 5 };
 
 export interface ThroughputOptions {
+  readonly title: string;
+  /** What the brokers do with a record. */
+  readonly brokers: string;
   readonly cluster: Cluster;
   readonly log: Log;
   readonly fleet: FleetSize;
@@ -161,8 +164,9 @@ function toSection({ worker, bare, rivals, largest }: Measured, options: Through
   const [streams] = ofKind("streams");
   const [python] = ofKind("python");
   return {
-    title: "Throughput, exactly once, cold tier",
+    title: options.title,
     method: [
+      options.brokers,
       `${whole(fleet.series)} series on ${fleet.partitions} partitions, ${whole(stepsPerRound * fleet.series)} observations per round, ` +
         `${rounds} rounds in turns. The worker reads, forecasts 24 steps with 9 quantiles for every observation, and commits ` +
         "forecasts, state and offsets in transactions. The bare loop is plain kafkajs: it reads the same input and writes " +
