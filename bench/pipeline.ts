@@ -4,7 +4,8 @@
 //   npm run bench:pipeline                              everything
 //   npm run bench:pipeline -- --quick                   in a few minutes; too short to publish, and to warm up a JVM
 //   npm run bench:pipeline -- --only=throughput,latency these parts, printed only; also memory, scrape, rss, restore,
-//                                                       growth, brokers (throughput on three of them) and partitions
+//                                                       growth, compression, brokers (throughput on three of them)
+//                                                       and partitions
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -14,6 +15,7 @@ import { systemClock } from "../src/runtime/clock.ts";
 import { silentLogger } from "../src/runtime/logging.ts";
 import { type Broker, startBroker } from "../test/rig/kafka-broker.ts";
 import { KafkaCluster } from "../test/rig/kafka-cluster.ts";
+import { measureCompression } from "./compression.ts";
 import { measureGrowth } from "./growth.ts";
 import { measureLatency } from "./latency.ts";
 import { measureMemory } from "./memory.ts";
@@ -33,6 +35,7 @@ const parts = [
   "rss",
   "restore",
   "growth",
+  "compression",
   "brokers",
   "partitions",
 ] as const;
@@ -60,6 +63,11 @@ if (wanted.has("rss")) add(await measureRss(cluster, isQuick ? 150 : 600));
 if (wanted.has("restore")) add(await measureRestore({ cluster, rounds: isQuick ? 1 : 3, isQuick }));
 if (wanted.has("growth")) {
   add(...(await measureGrowth({ cluster, rounds: isQuick ? 1 : 5, observations: 50_000 })));
+}
+if (wanted.has("compression")) {
+  const { dataDir } = broker;
+  const fleet = { series: 1_000, partitions: 8 };
+  add(await measureCompression({ cluster, dataDir, fleet, rounds: isQuick ? 1 : 3 }));
 }
 
 await cluster.close();
