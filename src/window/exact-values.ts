@@ -11,6 +11,7 @@ import {
   fitOf,
   numberOf,
   twoBytes,
+  writeCodes,
 } from "./number-forms.ts";
 
 /** A quarter of a form's span stays free for numbers beyond those so far, so that the base seldom moves. */
@@ -87,12 +88,11 @@ export class ExactValues {
     const values = new Float64Array(length);
     this.copy(0, length, values);
     values[place] = value;
-    const { form, base } = this.#widerFit(values);
-    const codes = form.create(length);
-    for (let i = 0; i < length; i++) codes[i] = codeOf(values[i], form, base) as number;
-    this.#form = form;
-    this.#base = base;
-    this.#codes = codes;
+    const fit = this.#widerFit(values);
+    this.#form = fit.form;
+    this.#base = fit.base;
+    this.#codes = fit.form.create(length);
+    writeCodes(values, fit, this.#codes);
   }
 
   #widerFit(values: Float64Array): Fit {

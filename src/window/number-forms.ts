@@ -146,6 +146,18 @@ function floatFitOf(values: Float64Array, count: number): Fit {
   return { form, base: -0 };
 }
 
+/** Writes the codes of numbers that `fit` was found for, which need no check. */
+export function writeCodes(values: Float64Array, { form, base }: Fit, codes: Codes): void {
+  const { isInteger, scale, missing, negativeZero } = form;
+  for (let i = 0; i < codes.length; i++) {
+    const value = values[i];
+    if (!isInteger) codes[i] = value;
+    else if (Number.isNaN(value)) codes[i] = missing;
+    else if (value === 0 && 1 / value < 0) codes[i] = negativeZero;
+    else codes[i] = Math.round(value * scale) - base;
+  }
+}
+
 /** Null when the value does not fit. NaN for NaN in a form of floats. */
 export function codeOf(value: number, form: Form, base: number): number | null {
   if (!form.isInteger) return form === float64 || Object.is(Math.fround(value), value) ? value : null;

@@ -2,7 +2,7 @@
 // form that is depends on the numbers alone, not on the form that the grid holds them in, so a replay writes the same bytes.
 
 import type { PackedValuesRecord } from "../log/codec/schemas.generated.ts";
-import { codeOf, doubles, type Form, fitOf, formOf, numberOf, tightFit } from "./number-forms.ts";
+import { doubles, type Form, fitOf, formOf, numberOf, tightFit, writeCodes } from "./number-forms.ts";
 
 /** Memory that the next block uses again. A stored array of bytes is not aligned as the numbers in it must be. */
 let scratch = new ArrayBuffer(512);
@@ -10,10 +10,10 @@ let scratchBytes = new Uint8Array(scratch);
 
 /** Packs the first `count` values. Little-endian, as are all machines that we run on. */
 export function packValues(values: Float64Array, count: number): PackedValuesRecord {
-  const { form, base } = fitOf(values, count, tightFit);
+  const fit = fitOf(values, count, tightFit);
+  const { form, base } = fit;
   reserve(doubles.form.bytes * count);
-  const codes = form.view(scratch, count);
-  for (let i = 0; i < count; i++) codes[i] = codeOf(values[i], form, base) as number;
+  writeCodes(values, fit, form.view(scratch, count));
   return {
     form: form.name,
     decimals: form.decimals,
