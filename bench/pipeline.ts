@@ -57,7 +57,7 @@ const version = brokerVersion(broker);
 const cluster = await Cluster.connect([broker.bootstrap]);
 
 if (wanted.has("throughput") || wanted.has("latency")) await measureThroughputAndLatency();
-if (wanted.has("memory")) add(measureMemory());
+if (wanted.has("memory")) add(await measureMemory());
 if (wanted.has("scrape")) add(...(await measureScrape(isQuick ? 20 : 100)));
 if (wanted.has("rss")) add(await measureRss(cluster, isQuick ? 150 : 600));
 if (wanted.has("restore")) add(await measureRestore({ cluster, rounds: isQuick ? 1 : 3, isQuick }));

@@ -8,7 +8,15 @@ import type { StoredRecord } from "../log/log.ts";
 import { type Clock, systemClock } from "../runtime/clock.ts";
 import { isProbe } from "../runtime/config/series-rules.ts";
 import { Series } from "./series.ts";
-import { blockKey, fromBlockRecords, isBlockKey, seriesOfKey, toBlockRecord } from "./state-blocks.ts";
+import {
+  blockKey,
+  fromBlockRecords,
+  isBlockKey,
+  type StateBlock,
+  seriesOfKey,
+  toBlockRecord,
+  toStateBlock,
+} from "./state-blocks.ts";
 
 interface RestoreReport {
   readonly series: number;
@@ -90,9 +98,9 @@ export class SeriesStore {
    * The blocks changed since the last call, normally the newest block of each series that moved. The caller stores
    * them, so their series count as stored now.
    */
-  takeChanges(): StateBlockRecord[] {
+  takeChanges(): StateBlock[] {
     const nowMs = this.#clock.nowMs();
-    const changes: StateBlockRecord[] = [];
+    const changes: StateBlock[] = [];
     for (const series of this.#touched) {
       const blocks = series.takeChangedBlocks();
       if (blocks.length === 0) continue;
@@ -109,7 +117,7 @@ export class SeriesStore {
   }
 
   /** Fills an empty store from the newest record of each block of the partition, in any order. */
-  restore(blocks: Iterable<StateBlockRecord>): RestoreReport {
+  restore(blocks: Iterable<StateBlock>): RestoreReport {
     const restarted: RestoreReport["restarted"][number][] = [];
     for (const [seriesId, records] of groupBySeries(blocks)) {
       const settings = this.#settingsOf(seriesId);
@@ -173,8 +181,8 @@ export class SeriesStore {
   }
 }
 
-function groupBySeries(blocks: Iterable<StateBlockRecord>): Map<string, StateBlockRecord[]> {
-  const bySeries = new Map<string, StateBlockRecord[]>();
+function groupBySeries(blocks: Iterable<StateBlock>): Map<string, StateBlock[]> {
+  const bySeries = new Map<string, StateBlock[]>();
   for (const block of blocks) {
     const group = bySeries.get(block.seriesId);
     if (group === undefined) bySeries.set(block.seriesId, [block]);
@@ -249,12 +257,12 @@ export function restoreStore(
   decode: (value: Buffer, key: string) => StateBlockRecord,
 ): Restored {
   let blocks = 0;
-  function* decodeAll(): Generator<StateBlockRecord> {
+  function* decodeAll(): Generator<StateBlock> {
     for (const [key, value] of valueByKey) {
       if (!isBlockKey(key)) continue;
       valueByKey.delete(key);
       blocks++;
-      yield decode(value, key);
+      yield toStateBlock(key, decode(value, key));
     }
   }
   const report = store.restore(decodeAll());

@@ -313,6 +313,21 @@ export interface ObservationRecord {
   readonly tags: Readonly<Record<string, string>>;
 }
 
+/** How one number is stored, little-endian. A number of an integer form is (base + code) / 10^decimals; its lowest code means NaN and the one above it −0. */
+export type NumberFormSymbol = "INT8" | "INT16" | "INT32" | "FLOAT32" | "FLOAT64";
+
+/** Numbers in the narrowest form that gives back exactly these numbers. */
+export interface PackedValuesRecord {
+  /** How one number is stored. */
+  readonly form: NumberFormSymbol;
+  /** Decimals of the numbers; 0 for floats. */
+  readonly decimals: number;
+  /** What is added to each code; 0 for floats. */
+  readonly base: number;
+  /** One code per number. */
+  readonly codes: Buffer;
+}
+
 /** An observation that has no slot yet. */
 export interface PointRecord {
   /** Event time. */
@@ -321,12 +336,8 @@ export interface PointRecord {
   readonly values: readonly number[];
 }
 
-/** A block of the state of one series. A series' grid is cut into blocks so that a batch rewrites only what moved; the key on the topic is the series id and the block's place. */
+/** A block of the state of one series. A series' grid is cut into blocks so that a batch rewrites only what moved; the key on the topic is the series id and the block's place in the series' ring of blocks. */
 export interface StateBlockRecord {
-  /** The series. */
-  readonly seriesId: string;
-  /** The block's place in the series' ring of blocks. */
-  readonly block: number;
   /** Grows with every change of the series. The block with the highest revision carries the series' head: interval, offsetMs, channels, newestSlot, lastForecastSlot, pendingPoints, seasons, naiveSeason, decidedAt and isNonNegative. */
   readonly revision: number;
   /** The grid in force, an ISO 8601 duration; empty while an automatic interval is still being found. */
@@ -337,9 +348,11 @@ export interface StateBlockRecord {
   readonly channels: number;
   /** Grid index of the block's first slot. */
   readonly firstSlot: number;
-  /** Float64, little-endian, slot after slot up to the last observed one of the block, channels side by side. NaN means not observed. */
+  /** One per channel: its values, slot after slot up to the last observed one of the block; NaN means not observed. When an event time differs from the time of its slot, one more: event time minus slot time, in milliseconds. Empty in a record of an earlier version. */
+  readonly columns: readonly PackedValuesRecord[];
+  /** The values as earlier versions stored them: Float64, little-endian, slot after slot, channels side by side. Empty when there are columns. */
   readonly values: Buffer;
-  /** One per slot of values, little-endian: event time minus slot time, in milliseconds. Int32; Float64 for intervals of a month and more, and fixed ones of 50 days and more, whose jitter needs more than 32 bits. Null when all are zero. */
+  /** As earlier versions stored it, one per slot of values, little-endian: event time minus slot time, in milliseconds. Int32; Float64 for intervals of a month and more, and fixed ones of 50 days and more, whose jitter needs more than 32 bits. Null when all are zero. */
   readonly jitterMs: null | Buffer;
   /** Grid index of the newest slot of the series. */
   readonly newestSlot: number;
@@ -2362,6 +2375,172 @@ export const schemaVersions: Readonly<Record<RecordName, readonly AvroSchema[]>>
           ],
           "default": null,
           "doc": "One per slot of values, little-endian: event time minus slot time, in milliseconds. Int32; Float64 for intervals of a month and more, and fixed ones of 50 days and more, whose jitter needs more than 32 bits. Null when all are zero."
+        },
+        {
+          "name": "newestSlot",
+          "type": "long",
+          "doc": "Grid index of the newest slot of the series."
+        },
+        {
+          "name": "lastForecastSlot",
+          "type": [
+            "null",
+            "long"
+          ],
+          "default": null,
+          "doc": "Grid index of the origin of the series' last forecast; null before the first."
+        },
+        {
+          "name": "pendingPoints",
+          "type": {
+            "type": "array",
+            "items": {
+              "type": "record",
+              "name": "Point",
+              "doc": "An observation that has no slot yet.",
+              "fields": [
+                {
+                  "name": "time",
+                  "type": {
+                    "type": "long",
+                    "logicalType": "timestamp-millis"
+                  },
+                  "doc": "Event time."
+                },
+                {
+                  "name": "values",
+                  "type": {
+                    "type": "array",
+                    "items": "double"
+                  },
+                  "doc": "One number per channel."
+                }
+              ]
+            }
+          },
+          "default": [],
+          "doc": "Points held while an automatic interval is being found."
+        },
+        {
+          "name": "seasons",
+          "type": {
+            "type": "array",
+            "items": "int"
+          },
+          "default": [],
+          "doc": "Seasons that the past of the series confirms, in steps, ascending."
+        },
+        {
+          "name": "naiveSeason",
+          "type": "int",
+          "default": 0,
+          "doc": "Number of steps after which the values repeat best, for seasonal naive; 0 for the shortest season."
+        },
+        {
+          "name": "decidedAt",
+          "type": "long",
+          "default": 0,
+          "doc": "Length of the past in steps at which seasons were last decided on their own; 0 before the first decision."
+        },
+        {
+          "name": "isNonNegative",
+          "type": "boolean",
+          "default": false,
+          "doc": "True when the past of the series touches zero and never crosses it."
+        }
+      ]
+    },
+    {
+      "type": "record",
+      "name": "StateBlock",
+      "namespace": "forecastnet",
+      "doc": "A block of the state of one series. A series' grid is cut into blocks so that a batch rewrites only what moved; the key on the topic is the series id and the block's place in the series' ring of blocks.",
+      "fields": [
+        {
+          "name": "revision",
+          "type": "long",
+          "doc": "Grows with every change of the series. The block with the highest revision carries the series' head: interval, offsetMs, channels, newestSlot, lastForecastSlot, pendingPoints, seasons, naiveSeason, decidedAt and isNonNegative."
+        },
+        {
+          "name": "interval",
+          "type": "string",
+          "doc": "The grid in force, an ISO 8601 duration; empty while an automatic interval is still being found."
+        },
+        {
+          "name": "offsetMs",
+          "type": "long",
+          "doc": "Phase of the grid against the epoch, in milliseconds."
+        },
+        {
+          "name": "channels",
+          "type": "int",
+          "doc": "Numbers per slot."
+        },
+        {
+          "name": "firstSlot",
+          "type": "long",
+          "doc": "Grid index of the block's first slot."
+        },
+        {
+          "name": "columns",
+          "type": {
+            "type": "array",
+            "items": {
+              "type": "record",
+              "name": "PackedValues",
+              "doc": "Numbers in the narrowest form that gives back exactly these numbers.",
+              "fields": [
+                {
+                  "name": "form",
+                  "type": {
+                    "type": "enum",
+                    "name": "NumberForm",
+                    "doc": "How one number is stored, little-endian. A number of an integer form is (base + code) / 10^decimals; its lowest code means NaN and the one above it −0.",
+                    "symbols": [
+                      "INT8",
+                      "INT16",
+                      "INT32",
+                      "FLOAT32",
+                      "FLOAT64"
+                    ]
+                  },
+                  "doc": "How one number is stored."
+                },
+                {
+                  "name": "decimals",
+                  "type": "int",
+                  "doc": "Decimals of the numbers; 0 for floats."
+                },
+                {
+                  "name": "base",
+                  "type": "long",
+                  "doc": "What is added to each code; 0 for floats."
+                },
+                {
+                  "name": "codes",
+                  "type": "bytes",
+                  "doc": "One code per number."
+                }
+              ]
+            }
+          },
+          "default": [],
+          "doc": "One per channel: its values, slot after slot up to the last observed one of the block; NaN means not observed. When an event time differs from the time of its slot, one more: event time minus slot time, in milliseconds. Empty in a record of an earlier version."
+        },
+        {
+          "name": "values",
+          "type": "bytes",
+          "default": "",
+          "doc": "The values as earlier versions stored them: Float64, little-endian, slot after slot, channels side by side. Empty when there are columns."
+        },
+        {
+          "name": "jitterMs",
+          "type": [
+            "null",
+            "bytes"
+          ],
+          "default": null,
+          "doc": "As earlier versions stored it, one per slot of values, little-endian: event time minus slot time, in milliseconds. Int32; Float64 for intervals of a month and more, and fixed ones of 50 days and more, whose jitter needs more than 32 bits. Null when all are zero."
         },
         {
           "name": "newestSlot",
