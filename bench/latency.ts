@@ -10,11 +10,12 @@ import { Fleet, type FleetSize } from "./rig/fleet.ts";
 import { cpuMsOf } from "./rig/process-cpu.ts";
 import { quantile, type Section, whole } from "./rig/report.ts";
 import { TopicTail } from "./rig/topic-tail.ts";
-import { namesOf, type WorkerNames, WorkerProcess } from "./rig/worker-process.ts";
+import { coldTierOnly, namesOf, type WorkerNames, WorkerProcess } from "./rig/worker-process.ts";
 import { openStreams } from "./rivals/rivals.ts";
 
 const tickMs = 5;
 const patienceMs = 30_000;
+const batchIntervalsMs = [0, 5, 10, 20, 50, 100, 500];
 const shares = [0.1, 0.5, 0.8];
 /** Until every series has a past that forecasts come from, and Java has compiled what is hot. */
 const warmSteps = 64;
@@ -32,6 +33,8 @@ export interface LatencyOptions {
   readonly log: Log;
   readonly fleet: FleetSize;
   readonly seconds: number;
+  /** How long the broker is warmed up first, under a light load. */
+  readonly warmSeconds: number;
 }
 
 /** A loop that turns observations into forecasts. */
@@ -55,8 +58,8 @@ interface Measured {
   readonly cpuUs: number;
 }
 
-export async function measureLatency(options: LatencyOptions): Promise<Section> {
-  const { cluster, seconds } = options;
+export async function measureLatency(options: LatencyOptions): Promise<readonly Section[]> {
+  const { cluster, seconds, warmSeconds } = options;
   const streams = await openStreams(options);
   const contenders: readonly Contender[] = [
     await openWorker(options, "worker"),
@@ -73,17 +76,27 @@ export async function measureLatency(options: LatencyOptions): Promise<Section> 
       }),
     ),
   ];
+  for (const contender of contenders) await inTurn(contender, warmUp);
+  await inTurn(contenders[0] as Contender, (worker) => measureAt(worker, 0, 1_000, warmSeconds));
   const mostByContender = new Map<Contender, number>();
   for (const contender of contenders) mostByContender.set(contender, await inTurn(contender, measureMost));
   const measured: Measured[] = [];
   for (const share of shares) {
     for (const contender of contenders) {
       const perSecond = Math.round(share * (mostByContender.get(contender) ?? 0));
-      measured.push(await inTurn(contender, () => measureAt(contender, share, perSecond)));
+      measured.push(await inTurn(contender, () => measureAt(contender, share, perSecond, seconds)));
     }
   }
   for (const contender of contenders) await contender.close();
-  return toSection(measured, streams.absences, options);
+  const lightLoad = measured[0]?.perSecond ?? 0;
+  const curve: Measured[] = [];
+  for (const ms of batchIntervalsMs) {
+    const worker = await openWorker(options, `every ${ms} ms`, [`--pipeline.batchIntervalMs=${ms}`]);
+    await warmUp(worker);
+    curve.push(await measureAt(worker, shares[0] as number, lightLoad, seconds));
+    await worker.close();
+  }
+  return [toSection(measured, streams.absences, options), toCurve(curve, options)];
 
   async function inTurn<T>(contender: Contender, run: (contender: Contender) => Promise<T>): Promise<T> {
     contender.resume();
@@ -92,34 +105,38 @@ export async function measureLatency(options: LatencyOptions): Promise<Section> 
     return result;
   }
 
-  /** Observations per second while as many as allowed wait for their forecasts. */
-  async function measureMost({ names, fleet, warmRounds: rounds }: Contender): Promise<number> {
+  async function warmUp({ names, fleet, warmRounds: rounds }: Contender): Promise<void> {
     for (let round = 0; round < rounds; round++)
       await cluster.timeGroup(names.group, names.input, fleet.take(warmSteps * fleet.series, names.input));
+  }
+
+  /** Observations per second while as many as allowed wait for their forecasts. */
+  async function measureMost({ names, fleet }: Contender): Promise<number> {
     const subscriber = await Subscriber.open(options, names);
     const total = 60 * fleet.series;
-    const sending: Promise<unknown>[] = [];
-    const startMs = performance.now();
-    let begin = { ms: startMs, received: 0 };
-    const deadline = startMs + 2 * patienceMs;
+    let begin = { ms: performance.now(), received: 0 };
+    const deadline = begin.ms + 2 * patienceMs;
     for (let sent = 0; sent < total; ) {
       if (performance.now() > deadline)
         throw new Error(`${names.group}: ${subscriber.received} of ${sent} forecasts came`);
       if (sent - subscriber.received < mostWaiting) {
         const records = fleet.take(500, names.input);
         sent += records.length;
-        sending.push(cluster.send(names.input, records));
-      }
+        await cluster.send(names.input, records);
+      } else await wait(1);
       if (sent < total / 4) begin = { ms: performance.now(), received: subscriber.received };
-      await wait(1);
     }
-    await Promise.all(sending);
     const perSecond = (1_000 * (subscriber.received - begin.received)) / (performance.now() - begin.ms);
     await subscriber.close(total);
     return perSecond;
   }
 
-  async function measureAt(contender: Contender, share: number, perSecond: number): Promise<Measured> {
+  async function measureAt(
+    contender: Contender,
+    share: number,
+    perSecond: number,
+    seconds: number,
+  ): Promise<Measured> {
     const { names, fleet } = contender;
     const subscriber = await Subscriber.open(options, names);
     const total = perSecond * seconds;
@@ -141,9 +158,9 @@ async function openWorker(
   name: string,
   flags: readonly string[] = [],
 ): Promise<Contender> {
-  const names = namesOf(`latency-${name}`);
+  const names = namesOf(`latency-${name.replaceAll(" ", "-")}`);
   await cluster.createTopic(names.input, partitions, arrivalTimes);
-  const worker = new WorkerProcess(cluster.bootstrap, names, flags);
+  const worker = new WorkerProcess(cluster.bootstrap, names, [...coldTierOnly, ...flags]);
   await worker.logged("partition restored", partitions);
   return {
     title: name,
@@ -217,34 +234,43 @@ async function sendSteadily(
   { names, fleet, perSecond, total }: Load,
 ): Promise<ReadonlyMap<string, number>> {
   const appendedMsByKey = new Map<string, number>();
-  const sending: Promise<void>[] = [];
   const startMs = performance.now();
-  for (let sent = 0; sent < total; ) {
+  for (let sent = 0; sent < total; await wait(tickMs)) {
     const due = Math.min(total, Math.floor(((performance.now() - startMs) * perSecond) / 1000));
     const points = fleet.takePoints(due - sent, names.input);
     sent = due;
-    if (points.length > 0) {
-      sending.push(
-        cluster
-          .send(
-            names.input,
-            points.map(({ record }) => record),
-          )
-          .then((appendedMsByPartition) => {
-            for (const { record, seriesId, timeMs } of points) {
-              appendedMsByKey.set(keyOf(seriesId, timeMs), appendedMsByPartition.get(record.partition) ?? 0);
-            }
-          }),
-      );
-    }
-    await wait(tickMs);
+    if (points.length === 0) continue;
+    // One request at a time, because two can overtake each other on their way.
+    const records = points.map(({ record }) => record);
+    const appendedMsByPartition = await cluster.send(names.input, records);
+    for (const { record, seriesId, timeMs } of points)
+      appendedMsByKey.set(keyOf(seriesId, timeMs), appendedMsByPartition.get(record.partition) ?? 0);
   }
-  await Promise.all(sending);
   return appendedMsByKey;
 }
 
 function keyOf(seriesId: string, timeMs: number): string {
   return `${seriesId}@${timeMs}`;
+}
+
+/** What the setting that trades latency against cost does. */
+function toCurve(curve: readonly Measured[], { fleet, seconds }: LatencyOptions): Section {
+  return {
+    title: "Latency against cost",
+    method:
+      `\`pipeline.batchIntervalMs\`, the shortest time between two batches of a partition, at ${whole(curve[0]?.perSecond ?? 0)} observations/s ` +
+      `of ${whole(fleet.series)} series on ${fleet.partitions} partitions, ${seconds} s for each row; everything else as in the table above.`,
+    columns: ["batchIntervalMs", "p50 ms", "p90 ms", "p99 ms", "max ms", "CPU µs per observation"],
+    rows: curve.map(({ latenciesMs, cpuUs }, i) => [
+      whole(batchIntervalsMs[i] as number),
+      ...quantilesOf(latenciesMs),
+      whole(cpuUs),
+    ]),
+  };
+}
+
+function quantilesOf(latenciesMs: readonly number[]): readonly string[] {
+  return [0.5, 0.9, 0.99, 1].map((level) => whole(quantile(latenciesMs, level)));
 }
 
 function toSection(
@@ -280,7 +306,7 @@ function toSection(
         percent(share),
         contender.title,
         whole(perSecond),
-        ...[0.5, 0.9, 0.99, 1].map((level) => whole(quantile(latenciesMs, level))),
+        ...quantilesOf(latenciesMs),
         whole(cpuUs),
       ]),
       ...[...absences].map(([title, reason]) => ["", title, `not run: ${reason}`, "", "", "", "", ""]),

@@ -4,14 +4,18 @@
 //   npm run bench:pipeline                              everything
 //   npm run bench:pipeline -- --quick                   in a few minutes; too short to publish, and to warm up a JVM
 //   npm run bench:pipeline -- --only=throughput,latency these parts, printed only; also memory, scrape, rss, restore,
-//                                                       growth and partitions
+//                                                       growth, compression, brokers (throughput on three of them)
+//                                                       and partitions
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { openKafkaLog } from "../src/log/kafka/kafka-log.ts";
+import type { Log } from "../src/log/log.ts";
 import { systemClock } from "../src/runtime/clock.ts";
 import { silentLogger } from "../src/runtime/logging.ts";
 import { type Broker, startBroker } from "../test/rig/kafka-broker.ts";
+import { KafkaCluster } from "../test/rig/kafka-cluster.ts";
+import { measureCompression } from "./compression.ts";
 import { measureGrowth } from "./growth.ts";
 import { measureLatency } from "./latency.ts";
 import { measureMemory } from "./memory.ts";
@@ -31,6 +35,8 @@ const parts = [
   "rss",
   "restore",
   "growth",
+  "compression",
+  "brokers",
   "partitions",
 ] as const;
 type PartName = (typeof parts)[number];
@@ -48,7 +54,7 @@ function add(...measured: readonly Section[]): void {
 
 const broker = await startBroker();
 const version = brokerVersion(broker);
-const cluster = await Cluster.connect(broker.bootstrap);
+const cluster = await Cluster.connect([broker.bootstrap]);
 
 if (wanted.has("throughput") || wanted.has("latency")) await measureThroughputAndLatency();
 if (wanted.has("memory")) add(measureMemory());
@@ -58,10 +64,16 @@ if (wanted.has("restore")) add(await measureRestore({ cluster, rounds: isQuick ?
 if (wanted.has("growth")) {
   add(...(await measureGrowth({ cluster, rounds: isQuick ? 1 : 5, observations: 50_000 })));
 }
+if (wanted.has("compression")) {
+  const { dataDir } = broker;
+  const fleet = { series: 1_000, partitions: 8 };
+  add(await measureCompression({ cluster, dataDir, fleet, rounds: isQuick ? 1 : 3 }));
+}
 
 await cluster.close();
 await broker.stop();
-// After the one broker has gone: it brings three of its own.
+// After the one broker has gone: these bring three of their own.
+if (wanted.has("brokers")) await measureThroughputOnThree();
 if (wanted.has("partitions")) add(await measurePartitions({ idleSeconds: isQuick ? 5 : 20 }));
 if (!isQuick && wanted.size === parts.length) {
   writePart({
@@ -89,22 +101,49 @@ function wantedParts(argv: readonly string[]): ReadonlySet<PartName> {
 }
 
 async function measureThroughputAndLatency(): Promise<void> {
-  const log = await openKafkaLog({
-    brokers: [broker.bootstrap],
-    clientId: "bench",
-    sessionTimeoutMs: 10_000,
-    transactions: { timeoutMs: 60_000, onEnd: () => {} },
-    replicationFactor: 1,
-    clock: systemClock,
-    logger: silentLogger,
-  });
+  const log = await openLog([broker.bootstrap]);
   const fleet = { series: isQuick ? 400 : 1_000, partitions: 8 };
   if (wanted.has("throughput")) {
     const [rounds, javaWarmRounds] = isQuick ? [1, 1] : [6, 4];
-    add(await measureThroughput({ cluster, log, fleet, rounds, javaWarmRounds }));
+    const facts = { title: "Throughput, exactly once, cold tier", brokers: "One broker." };
+    add(await measureThroughput({ cluster, log, fleet, rounds, javaWarmRounds, ...facts }));
   }
-  if (wanted.has("latency")) add(await measureLatency({ cluster, log, fleet, seconds: isQuick ? 5 : 15 }));
+  if (wanted.has("latency")) {
+    const [seconds, warmSeconds] = isQuick ? [5, 20] : [15, 60];
+    add(...(await measureLatency({ cluster, log, fleet, seconds, warmSeconds })));
+  }
   await log.close();
+}
+
+async function measureThroughputOnThree(): Promise<void> {
+  const brokers = await KafkaCluster.startUp();
+  const { direct } = await brokers.addresses();
+  const cluster = await Cluster.connect(direct);
+  const log = await openLog(direct);
+  const fleet = { series: isQuick ? 400 : 1_000, partitions: 8 };
+  const [rounds, javaWarmRounds] = isQuick ? [1, 1] : [4, 4];
+  const facts = {
+    title: "Throughput on three brokers",
+    brokers:
+      "Three brokers on the same machine, each with a copy of every record, two of which must confirm.",
+  };
+  add(await measureThroughput({ cluster, log, fleet, rounds, javaWarmRounds, ...facts }));
+  await log.close();
+  await cluster.close();
+  await brokers.shutDown();
+}
+
+/** For the subscribers of the bench. */
+function openLog(brokers: readonly string[]): Promise<Log> {
+  return openKafkaLog({
+    brokers,
+    clientId: "bench",
+    sessionTimeoutMs: 10_000,
+    transactions: { timeoutMs: 60_000, onEnd: () => {} },
+    replicationFactor: -1,
+    clock: systemClock,
+    logger: silentLogger,
+  });
 }
 
 /** The broker tells it only in its log. */

@@ -10,7 +10,7 @@ import type { Cluster } from "./rig/cluster.ts";
 import { Fleet, type FleetSize } from "./rig/fleet.ts";
 import { decimals, median, type Section, spread, whole } from "./rig/report.ts";
 import { TimedLoop } from "./rig/timed-loop.ts";
-import { namesOf, type WorkerNames, WorkerProcess } from "./rig/worker-process.ts";
+import { coldTierOnly, namesOf, type WorkerNames, WorkerProcess } from "./rig/worker-process.ts";
 import { Comparison, collectReference, tolerance } from "./rivals/reference-forecasts.ts";
 import { openRivals, type Rival, type Rivals, silentSteps } from "./rivals/rivals.ts";
 
@@ -23,6 +23,9 @@ const comparedSteps = [stepsPerRound - 1, 90, 2 * stepsPerRound - 1];
 const bars = { bare: 0.85, streams: 1, python: 5 };
 
 export interface ThroughputOptions {
+  readonly title: string;
+  /** What the brokers do with a record. */
+  readonly brokers: string;
   readonly cluster: Cluster;
   readonly log: Log;
   readonly fleet: FleetSize;
@@ -36,7 +39,7 @@ export async function measureThroughput(options: ThroughputOptions): Promise<Sec
   const bareLoop = new ChildTask<BareLoopQuestion, void>(new URL("./bare-loop.js", import.meta.url));
   const names = namesOf("worker");
   await cluster.createTopic(names.input, fleet.partitions);
-  const process = new WorkerProcess(cluster.bootstrap, names);
+  const process = new WorkerProcess(cluster.bootstrap, names, coldTierOnly);
   await process.logged("partition restored", fleet.partitions);
   const worker = openLoop(options, names, () => process.pid, 1);
   const bare = await openBareLoop(options, bareLoop.pid);
@@ -161,8 +164,9 @@ function toSection({ worker, bare, rivals, largest }: Measured, options: Through
   const [streams] = ofKind("streams");
   const [python] = ofKind("python");
   return {
-    title: "Throughput, exactly once, cold tier",
+    title: options.title,
     method: [
+      options.brokers,
       `${whole(fleet.series)} series on ${fleet.partitions} partitions, ${whole(stepsPerRound * fleet.series)} observations per round, ` +
         `${rounds} rounds in turns. The worker reads, forecasts 24 steps with 9 quantiles for every observation, and commits ` +
         "forecasts, state and offsets in transactions. The bare loop is plain kafkajs: it reads the same input and writes " +

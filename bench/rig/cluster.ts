@@ -19,29 +19,31 @@ export interface Progress {
 }
 
 export class Cluster {
+  /** Addresses, separated by commas. */
   readonly bootstrap: string;
   readonly kafka: Kafka;
   readonly #admin: Admin;
   readonly #filler: Producer;
   readonly #sensor: Producer;
 
-  private constructor(bootstrap: string) {
-    this.bootstrap = bootstrap;
-    this.kafka = quietKafka(bootstrap);
+  private constructor(brokers: readonly string[]) {
+    this.bootstrap = brokers.join(",");
+    this.kafka = quietKafka(this.bootstrap);
     this.#admin = this.kafka.admin();
     this.#filler = this.kafka.producer({ ...byPartition, transactionalId: "bench-filler", idempotent: true });
     this.#sensor = this.kafka.producer(byPartition);
   }
 
-  static async connect(bootstrap: string): Promise<Cluster> {
-    const cluster = new Cluster(bootstrap);
+  static async connect(brokers: readonly string[]): Promise<Cluster> {
+    const cluster = new Cluster(brokers);
     await Promise.all([cluster.#admin.connect(), cluster.#filler.connect(), cluster.#sensor.connect()]);
     return cluster;
   }
 
   async createTopic(topic: string, partitions: number, settings: Record<string, string> = {}): Promise<void> {
     const configEntries = Object.entries(settings).map(([name, value]) => ({ name, value }));
-    const topics = [{ topic, numPartitions: partitions, replicationFactor: 1, configEntries }];
+    const replicationFactor = -1; // the default of the brokers
+    const topics = [{ topic, numPartitions: partitions, replicationFactor, configEntries }];
     await this.#admin.createTopics({ topics, waitForLeaders: false });
     // The client's own waiting gives up at a broker that has not heard of the topic yet.
     while (!(await this.#admin.listTopics()).includes(topic)) await wait(50);
@@ -116,7 +118,8 @@ export class Cluster {
 }
 
 export function quietKafka(bootstrap: string): Kafka {
-  return new kafkajs.Kafka({ brokers: [bootstrap], clientId: "bench", logLevel: kafkajs.logLevel.NOTHING });
+  const brokers = bootstrap.split(",");
+  return new kafkajs.Kafka({ brokers, clientId: "bench", logLevel: kafkajs.logLevel.NOTHING });
 }
 
 /** Records go where their partition says; retries begin soon, as the worker's do. */

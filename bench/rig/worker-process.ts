@@ -33,6 +33,9 @@ export function namesOf(name: string): WorkerNames {
   };
 }
 
+/** Without models: with the defaults, every series would get one within minutes. */
+export const coldTierOnly = ["--retrain.where=off"];
+
 export class WorkerProcess {
   readonly names: WorkerNames;
   readonly #child: ChildProcess;

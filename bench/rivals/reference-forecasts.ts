@@ -6,7 +6,7 @@ import type { Log } from "../../src/log/log.ts";
 import type { Cluster } from "../rig/cluster.ts";
 import { Fleet, type FleetSize, timeOf } from "../rig/fleet.ts";
 import { TimedLoop } from "../rig/timed-loop.ts";
-import { namesOf, WorkerProcess } from "../rig/worker-process.ts";
+import { coldTierOnly, namesOf, WorkerProcess } from "../rig/worker-process.ts";
 
 /** Relative. The rivals sum in another order. */
 export const tolerance = 1e-6;
@@ -29,7 +29,10 @@ export async function collectReference(options: ReferenceOptions): Promise<Forec
   const { series, partitions } = options.fleet;
   const names = namesOf("reference");
   await cluster.createTopic(names.input, partitions);
-  const worker = new WorkerProcess(cluster.bootstrap, names, ["--calibration.enabled=false"]);
+  const worker = new WorkerProcess(cluster.bootstrap, names, [
+    ...coldTierOnly,
+    "--calibration.enabled=false",
+  ]);
   await worker.logged("partition restored", partitions);
   const fleet = new Fleet(series, partitions);
   const loop = new TimedLoop({ cluster, log, names, pid: () => worker.pid, fleet, silentSteps: 1 });

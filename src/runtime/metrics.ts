@@ -3,6 +3,7 @@
 
 import { totalmem } from "node:os";
 import { Counter, collectDefaultMetrics, Gauge, Histogram, type Metric, Registry } from "prom-client";
+import { monotonicMs } from "./clock.ts";
 import type {
   Distribution,
   EngineFacts,
@@ -146,10 +147,10 @@ function turnTimer(record: (seconds: number) => void): TurnTimer {
   let [turnsMs, resumedMs] = [0, 0];
   return {
     resume: () => {
-      resumedMs = performance.now();
+      resumedMs = monotonicMs();
     },
     pause: () => {
-      turnsMs += performance.now() - resumedMs;
+      turnsMs += monotonicMs() - resumedMs;
     },
     end: () => record(turnsMs / 1000),
   };

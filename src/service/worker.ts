@@ -162,6 +162,7 @@ export class Worker extends ServiceProcess {
       spreadOutputs: cohortsOf(this.#parts.config).length > 0 ? [topics.models] : [],
       start: pipeline.start,
       maxBatchRecords: pipeline.maxBatchRecords,
+      batchIntervalMs: pipeline.batchIntervalMs,
     };
     const { deadLetters, metrics } = parts.source;
     const isolation = { ...parts, deadLetters, metrics };

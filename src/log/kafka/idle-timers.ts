@@ -7,6 +7,8 @@
 // Ten times a second, every connection looks for requests whose answers are overdue. Answers are overdue after many
 // seconds, so we look once a second.
 
+import { systemClock } from "../../runtime/clock.ts";
+
 interface InFlight {
   readonly sentAt: number;
   readonly requestTimeout: number;
@@ -46,7 +48,7 @@ export function slowIdleTimers(queue: RequestQueue): void {
 }
 
 function endOverdue(queue: RequestQueue): void {
-  const nowMs = Date.now();
+  const nowMs = systemClock.nowMs();
   for (const request of [...queue.inflight.values()]) {
     if (nowMs - request.sentAt > request.requestTimeout) request.timeoutRequest();
   }

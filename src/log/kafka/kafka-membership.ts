@@ -4,17 +4,19 @@
 //   - dropped by the group, or an assignment missed: another member may have owned our partitions meanwhile, so every
 //     ownership ends and is opened again.
 
-import type { Clock } from "../../runtime/clock.ts";
+import { type Clock, meterBusyShare } from "../../runtime/clock.ts";
 import { ForecastnetError, PartitionLostError } from "../../runtime/errors.ts";
 import type { Logger } from "../../runtime/logging.ts";
 import { firesWithin, settlesWithin, untilFired } from "../../runtime/waiting.ts";
 import type { Membership, MembershipStatus, PartitionHandler, Subscription } from "../log.ts";
+import { BatchPacer } from "./batch-pacer.ts";
 import { type Link, partitionName } from "./cluster-link.ts";
 import type { Fetcher } from "./fetcher.ts";
 import { type Assignment, GroupMember } from "./group-member.ts";
 import { groupReason, logFailure, reasonOf } from "./kafka-errors.ts";
+import { KafkaOwnership } from "./kafka-ownership.ts";
 import type { KafkaReads } from "./kafka-reads.ts";
-import { InputReplacedError, KafkaOwnership } from "./owned-kafka-partition.ts";
+import { InputReplacedError } from "./owned-kafka-partition.ts";
 import {
   fromPositionsRecord,
   type InputGap,
@@ -55,6 +57,7 @@ export class KafkaMembership implements Membership {
   readonly #closingByPartition = new Map<number, Promise<void>>();
   readonly #contradictionByPartition = new Map<number, ForecastnetError>();
   readonly #health: GroupHealth;
+  readonly #pacer: BatchPacer;
   #isStopping = false;
   #resolveDone: () => void = () => {};
   #rejectDone: (error: unknown) => void = () => {};
@@ -63,6 +66,7 @@ export class KafkaMembership implements Membership {
     this.#options = options;
     const { subscription, sessionTimeoutMs, openLink } = options;
     this.#health = new GroupHealth(options.clock, sessionTimeoutMs);
+    this.#pacer = new BatchPacer(subscription.batchIntervalMs ?? 0, meterBusyShare());
     this.#member = new GroupMember({
       openLink,
       group: subscription.group,
@@ -159,6 +163,7 @@ export class KafkaMembership implements Membership {
       partition,
       topics,
       maxBatchBytes,
+      pacer: this.#pacer,
       subscription,
       handler,
       previous: this.#closingByPartition.get(partition),

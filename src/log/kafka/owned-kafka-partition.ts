@@ -1,25 +1,18 @@
-// An owned partition, from the fence that makes it ours to the close of its producer. `KafkaOwnership` runs it: wait
-// for our own previous handler of this partition, fence every earlier owner, find the positions, start fetching, run
-// the handler, close the producer. `OwnedKafkaPartition` is what the handler sees: input batches, tables and commits.
+// An owned partition as its handler sees it: input batches, tables and commits. `kafka-ownership.ts` opens and closes it.
 //
 // Fetched input waits in a queue that is bounded in records and bytes. A partition whose queue is full is not fetched.
+// Between two batches passes the batch interval, so that records which arrive meanwhile share a transaction. A full batch
+// does not wait.
 
 import type { Outgoing } from "../../domain.ts";
 import { PartitionLostError } from "../../runtime/errors.ts";
-import { backoff } from "../../runtime/waiting.ts";
-import type {
-  Commit,
-  OwnedPartition,
-  PartitionHandler,
-  StoredBatch,
-  StoredRecord,
-  Subscription,
-} from "../log.ts";
+import type { Commit, OwnedPartition, StoredBatch, StoredRecord } from "../log.ts";
+import type { BatchPacer } from "./batch-pacer.ts";
 import type { FetchedRecords, FetchTarget } from "./fetch-targets.ts";
 import { readFailure } from "./kafka-errors.ts";
 import type { TableReads } from "./kafka-reads.ts";
 import type { OffsetRange } from "./offset-ranges.ts";
-import { type AdoptedPosition, type InputGap, positionsKey, resumePosition } from "./positions.ts";
+import { type InputGap, positionsKey, resumePosition } from "./positions.ts";
 import type { Transactor } from "./transactor.ts";
 
 /** Fetching pauses above this many batches of records, and resumes below half of it. */
@@ -36,9 +29,10 @@ interface QueuedRecords {
   readonly nextOffset: number;
 }
 
-interface OwnedKafkaPartitionOptions {
+export interface OwnedKafkaPartitionOptions {
   readonly partition: number;
   readonly maxBatchRecords: number;
+  readonly pacer: BatchPacer;
   readonly maxBatchBytes: number;
   /** The table that holds the positions record, which is hidden from the handler. */
   readonly positionsTopic: string;
@@ -133,6 +127,8 @@ export class OwnedKafkaPartition implements OwnedPartition {
   #queuedRecords = 0;
   #queuedBytes = 0;
   #isPaused = false;
+  #isResting = false;
+  #restTimer: NodeJS.Timeout | undefined;
   #hasStarted = false;
   #wake: (() => void) | undefined;
 
@@ -208,16 +204,33 @@ export class OwnedKafkaPartition implements OwnedPartition {
   async *batches(): AsyncGenerator<StoredBatch> {
     this.#hasStarted = true;
     while (!this.#readingEnded.signal.aborted) {
-      const batch = this.#take();
-      if (batch !== undefined) {
+      const batch = this.#isResting && !this.#isBatchFull ? undefined : this.#take();
+      if (batch === undefined) {
+        await new Promise<void>((resolve) => {
+          this.#wake = resolve;
+        });
+        this.#wake = undefined;
+      } else {
+        this.#rest();
         yield batch;
-        continue;
       }
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve;
-      });
-      this.#wake = undefined;
     }
+  }
+
+  get #isBatchFull(): boolean {
+    return this.#queuedRecords >= this.#options.maxBatchRecords;
+  }
+
+  /** Until then, only a full batch is taken. */
+  #rest(): void {
+    const { intervalMs } = this.#options.pacer;
+    clearTimeout(this.#restTimer);
+    this.#isResting = intervalMs > 0;
+    if (!this.#isResting) return;
+    this.#restTimer = setTimeout(() => {
+      this.#isResting = false;
+      this.#wake?.();
+    }, intervalMs);
   }
 
   async commit(commit: Commit): Promise<void> {
@@ -232,6 +245,7 @@ export class OwnedKafkaPartition implements OwnedPartition {
 
   /** Ends `batches()` and `tail()`. Queued input stays uncommitted for the next owner. */
   drain(): void {
+    clearTimeout(this.#restTimer);
     this.#readingEnded.abort();
     this.#wake?.();
   }
@@ -291,110 +305,4 @@ function bytesOf({ key, value, headers }: StoredRecord): number {
   let bytes = OBJECT_BYTES + (key?.length ?? 0) + (value?.length ?? 0);
   for (const header of headers) bytes += OBJECT_BYTES + header.key.length + (header.value?.length ?? 0);
   return bytes;
-}
-
-/** How often the end of an input is checked before its last records count as lost: for about half a minute. */
-const END_CHECKS = 12;
-
-export interface KafkaOwnershipOptions
-  extends Pick<OwnedKafkaPartitionOptions, "partition" | "maxBatchBytes" | "reads" | "resume" | "onGap"> {
-  /** The input topics that have a partition with this number. */
-  readonly topics: readonly string[];
-  readonly subscription: Subscription;
-  readonly handler: PartitionHandler;
-  /** Our previous ownership of the same partition, if it is still closing. */
-  readonly previous: Promise<void> | undefined;
-  transactor(lost: AbortSignal): Transactor;
-  /** The offsets where a partition of an input starts and ends. Waits for brokers that do not answer. */
-  findRange(topic: string, partition: number, signal: AbortSignal): Promise<OffsetRange>;
-  /** Called when the positions are known and fetching may start. */
-  startFetching(): void;
-  onError(error: unknown): Promise<void>;
-}
-
-export class KafkaOwnership {
-  readonly owned: OwnedKafkaPartition;
-  readonly topics: readonly string[];
-  /** Resolves when the handler has returned and the producer is closed. Never rejects. */
-  readonly closed: Promise<void>;
-  readonly adopted: AdoptedPosition[] = [];
-  readonly #options: KafkaOwnershipOptions;
-  readonly #abort = new AbortController();
-  readonly #transactor: Transactor;
-  #isReading = false;
-
-  constructor(options: KafkaOwnershipOptions) {
-    const { topics, subscription, onError } = options;
-    this.#options = options;
-    this.topics = topics;
-    this.#transactor = options.transactor(this.#abort.signal);
-    this.owned = new OwnedKafkaPartition({
-      ...options,
-      maxBatchRecords: subscription.maxBatchRecords,
-      positionsTopic: subscription.positionsTopic,
-      transactor: this.#transactor,
-      lost: this.#abort.signal,
-      onFailure: (error) => void onError(error),
-    });
-    this.closed = this.#run();
-  }
-
-  /** Whether the positions are known and the handler runs. */
-  get isReading(): boolean {
-    return this.#isReading;
-  }
-
-  lose(): void {
-    this.#abort.abort();
-  }
-
-  async #run(): Promise<void> {
-    const { previous, handler, startFetching, onError } = this.#options;
-    try {
-      await previous;
-      await this.#findPositions();
-      if (this.#abort.signal.aborted) return;
-      this.#isReading = true;
-      startFetching();
-      await handler(this.owned);
-    } catch (error) {
-      await onError(error);
-    } finally {
-      await this.#transactor.close();
-    }
-  }
-
-  async #findPositions(): Promise<void> {
-    const { partition, subscription, onGap } = this.#options;
-    for (const [topic, opened] of await this.#transactor.open(this.topics)) {
-      const { position, topicId, isRecreated, isSameTopic, onlyIn } = opened;
-      const range = await this.#findRange(topic, isSameTopic ? position : null);
-      if (isRecreated) onGap({ topic, partition, kind: "recreated", position: null, resumedAt: range.first });
-      if (position === null) {
-        // A recreated topic is read from its start.
-        const start = subscription.start === "earliest" || isRecreated ? range.first : range.end;
-        // Committed at once, so that a crash before the first batch does not move the start.
-        await this.#transactor.commit({ records: [], topic, nextOffset: start });
-        this.owned.addInput(topic, start, topicId);
-      } else {
-        const nextOffset = resumePosition({ topic, partition }, { position, isSameTopic }, range, onGap);
-        if (onlyIn) this.adopted.push({ topic, position, onlyIn });
-        // Without new input, the next commit may be far away. The next owner must find what we found.
-        if (onlyIn || nextOffset !== position)
-          await this.#transactor.commit({ records: [], topic, nextOffset });
-        this.owned.addInput(topic, nextOffset, topicId);
-      }
-    }
-  }
-
-  /** Records that were read must exist. A broker that has fallen behind may not have them yet, so it gets time. */
-  async #findRange(topic: string, reached: number | null): Promise<OffsetRange> {
-    const { partition, findRange } = this.#options;
-    const { signal } = this.#abort;
-    for (let check = 0; ; check++) {
-      const range = await findRange(topic, partition, signal);
-      if (reached === null || reached <= range.end || check === END_CHECKS || signal.aborted) return range;
-      await backoff(check, signal);
-    }
-  }
 }

@@ -78,6 +78,8 @@ export class TransactionSession {
   readonly #producer: Producer;
   /** Where the last transaction wrote, for partitions with fewer than SAFE_REPLICAS. */
   #written: readonly WrittenOffset[] = [];
+  /** Resolves when the last transaction is decided there. */
+  #decided: Promise<void> = Promise.resolve();
 
   private constructor(link: Link, identity: TransactionalIdentity, options: SessionOptions) {
     this.link = link;
@@ -127,15 +129,15 @@ export class TransactionSession {
     const rounds = await planRounds(records, findTopic);
     const places = rounds[0];
     await this.link.connect([...new Set(places.map(({ topic }) => topic))]);
-    await waitUntilDecided(this.link, this.#written);
-    await this.#addPartitions(places);
-    // Every request ends before the transaction does, whether it succeeds or not.
-    const parts = await Promise.allSettled([this.#produce(rounds), this.#sendOffsets(move)]);
-    const failures = parts.flatMap((part) => (part.status === "rejected" ? [part.reason] : []));
-    if (failures.length > 0) throw mostSevere(failures);
+    await this.#decided;
+    await allOf([this.#addPartitions(places), move === null ? null : this.#addOffsets()]);
+    await allOf([this.#produce(rounds), move === null ? null : this.#commitOffset(move)]);
     // If lost, aborted at once, so that subscribers need not wait for the next owner to do it.
     const isOurs = !lost.aborted;
     await this.#end(isOurs ? "committed" : "aborted");
+    // Checked at once, while the next batch is on its way. The next transaction throws what goes wrong.
+    this.#decided = waitUntilDecided(this.link, this.#written);
+    this.#decided.catch(() => undefined);
     return isOurs;
   }
 
@@ -174,11 +176,9 @@ export class TransactionSession {
     return written;
   }
 
-  async #sendOffsets(move: Commit | null): Promise<void> {
-    if (move === null) return;
+  async #commitOffset({ topic, nextOffset }: Commit): Promise<void> {
     const { group, partition } = this.#options;
-    await this.#addOffsets();
-    const offsets = [{ topic: move.topic, partition, offset: move.nextOffset }];
+    const offsets = [{ topic, partition, offset: nextOffset }];
     const coordinator = await this.link.coordinatorOf("group", group);
     const answers = await this.link.ask(coordinator, txnOffsetCommit(this.identity, group, offsets));
     assertAnswered(offsets, answers, "TxnOffsetCommit");
@@ -208,6 +208,13 @@ export class TransactionSession {
     const coordinator = await this.link.coordinatorOf("transaction", this.identity.transactionalId);
     return this.link.ask(coordinator, request);
   }
+}
+
+/** Waits until all requests have ended, so that none is under way when the transaction ends. */
+async function allOf(requests: readonly (Promise<void> | null)[]): Promise<void> {
+  const parts = await Promise.allSettled(requests);
+  const failures = parts.flatMap((part) => (part.status === "rejected" ? [part.reason] : []));
+  if (failures.length > 0) throw mostSevere(failures);
 }
 
 /** These partitions are rarely written to, so those without a leader are skipped. */

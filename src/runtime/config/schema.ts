@@ -334,6 +334,11 @@ export const schema = {
       "earliest",
     ),
     maxBatchRecords: setting("Most records per batch and thus per transaction.", integer(1, 100_000), 1000),
+    batchIntervalMs: setting(
+      "Shortest time between two batches of a partition while the worker is idle; up to ten times as long while it is busy. A longer time makes fewer, larger transactions: they cost less, and forecasts come later. A full batch never waits.",
+      integer(0, 60_000),
+      10,
+    ),
     bufferedBatches: setting("Computed batches that may wait for their commit.", integer(1, 64), 1),
     behindAfterMs: setting(
       "A worker whose input is older than this is far behind and forecasts only the newest origin of each series; 0 disables this.",

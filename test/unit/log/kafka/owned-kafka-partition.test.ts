@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
+import { BatchPacer } from "../../../../src/log/kafka/batch-pacer.ts";
 import type { FetchTarget } from "../../../../src/log/kafka/fetch-targets.ts";
 import { BrokerError } from "../../../../src/log/kafka/kafka-errors.ts";
 import type { TableReads } from "../../../../src/log/kafka/kafka-reads.ts";
@@ -15,7 +16,7 @@ function stored(offset: number, bytes = 1, key: Buffer | null = null): StoredRec
   return { offset, timestampMs: 0, key, value: Buffer.alloc(bytes), headers: [] };
 }
 
-function open(options: { maxBatchRecords?: number; reads?: Partial<TableReads> } = {}) {
+function open(options: { maxBatchRecords?: number; intervalMs?: number; reads?: Partial<TableReads> } = {}) {
   const lost = new AbortController();
   const gaps: InputGap[] = [];
   const failures: unknown[] = [];
@@ -23,6 +24,7 @@ function open(options: { maxBatchRecords?: number; reads?: Partial<TableReads> }
   let resumes = 0;
   const owned = new OwnedKafkaPartition({
     partition: 1,
+    pacer: new BatchPacer(options.intervalMs ?? 0, () => 0),
     maxBatchRecords: options.maxBatchRecords ?? 10,
     maxBatchBytes: 1_000_000,
     positionsTopic: "state",
@@ -97,6 +99,41 @@ describe("the input of an owned partition", () => {
       taken.push(`${value.topic} ${offsetsOf(value)} → ${value.nextOffset}`);
     }
     assert.deepEqual(taken, ["a 0,1,2 → 3", "b 0,1 → 2", "a 3 → 4"]);
+  });
+
+  test("waits for the interval after a batch, and what arrives meanwhile comes together", async (context) => {
+    context.mock.timers.enable({ apis: ["setTimeout"] });
+    const { owned } = open({ intervalMs: 20 });
+    owned.addInput("sensors", 0);
+    const [target] = owned.targets;
+    const batches = owned.batches();
+    give(target, 0, 1);
+    assert.deepEqual(offsetsOf((await batches.next()).value), [0], "the first batch does not wait");
+    const taken: StoredBatch[] = [];
+    const next = batches.next().then(({ value }) => taken.push(value));
+    for (const offset of [1, 2]) {
+      give(target, offset, offset + 1);
+      context.mock.timers.tick(9);
+      await turns();
+      assert.equal(taken.length, 0, "taken before the interval was over");
+    }
+    context.mock.timers.tick(2);
+    await next;
+    assert.deepEqual(taken.map(offsetsOf), [[1, 2]]);
+  });
+
+  test("does not wait when a batch is full, and not at its end", async (context) => {
+    context.mock.timers.enable({ apis: ["setTimeout"] });
+    const { owned } = open({ intervalMs: 20, maxBatchRecords: 2 });
+    owned.addInput("sensors", 0);
+    const [target] = owned.targets;
+    const batches = owned.batches();
+    give(target, 0, 5);
+    assert.deepEqual(offsetsOf((await batches.next()).value), [0, 1]);
+    assert.deepEqual(offsetsOf((await batches.next()).value), [2, 3]);
+    const last = batches.next();
+    owned.drain();
+    assert.equal((await last).done, true);
   });
 
   test("ends with an empty batch after records that do not count, so that their offsets are committed", async () => {

@@ -1,10 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { BatchPacer } from "../../../../src/log/kafka/batch-pacer.ts";
+import { KafkaOwnership, type KafkaOwnershipOptions } from "../../../../src/log/kafka/kafka-ownership.ts";
 import type { OffsetRange } from "../../../../src/log/kafka/offset-ranges.ts";
-import {
-  KafkaOwnership,
-  type KafkaOwnershipOptions,
-} from "../../../../src/log/kafka/owned-kafka-partition.ts";
 import type { InputGap } from "../../../../src/log/kafka/positions.ts";
 import type { Transactor } from "../../../../src/log/kafka/transactor.ts";
 import { makeDelaysInstant, turns } from "./instant-delays.ts";
@@ -54,6 +52,7 @@ function openLane(given: LaneParts) {
     partition: 1,
     topics: positions.map(([topic]) => topic),
     maxBatchBytes: 1_000_000,
+    pacer: new BatchPacer(0, () => 0),
     subscription: {
       group: "g",
       inputs: [],
