@@ -44,6 +44,9 @@ export interface Link {
 
 /** Adds the parts of kafkajs' Cluster that its types omit. */
 type OpenCluster = Cluster & {
+  readonly connectionPoolBuilder: {
+    build(address: { readonly host: string; readonly port: number }): Promise<ConnectionPool>;
+  };
   readonly brokerPool: {
     createBroker(options: unknown): OpenBroker;
     readonly brokers: Readonly<Record<string, OpenBroker>>;
@@ -64,6 +67,13 @@ export function openLink(kafka: Kafka, leaders = new KnownLeaders()): Link {
   return new ClusterLink(cluster, leaders);
 }
 
+/** Call before the client opens its first connection. The host is not connected to. */
+export async function slowClientTimers(kafka: Kafka): Promise<void> {
+  const { connectionPoolBuilder } = clusterOf(kafka) as OpenCluster;
+  const { pool } = await connectionPoolBuilder.build({ host: "none", port: 0 });
+  slowIdleTimers(pool[0].requestQueue);
+}
+
 /**
  * kafkajs discards a whole metadata answer if one partition has no leader, so that partition would stop all others. We
  * read the answer ourselves and pass it on in the form kafkajs expects.
@@ -72,7 +82,6 @@ function readMetadataOurselves({ brokerPool }: OpenCluster, leaders: KnownLeader
   const { createBroker } = brokerPool;
   brokerPool.createBroker = (options) => {
     const broker = createBroker(options);
-    for (const { requestQueue } of broker.connectionPool.pool) slowIdleTimers(requestQueue);
     const ask = broker.metadata.bind(broker);
     broker.metadata = async (topics = []) => {
       // kafkajs may choose a broker that is not connected, and would then throw a plain error.
