@@ -284,10 +284,17 @@ export interface Outgoing {
   readonly headers?: readonly Header[];
 }
 
+/** Takes the forecasts of one batch, one after the other, and keeps what it makes of them. */
+export interface ForecastCollector<T> {
+  add(forecast: Forecast): void;
+  /** All that was made, in order. */
+  end(): readonly T[];
+}
+
 /** What moves between stages. A stage replaces the items and may add records to be written with them. */
-export interface Batch<T> {
+export interface Batch<T, Items extends Iterable<T> = readonly T[]> {
   readonly partition: number;
-  readonly items: readonly T[];
+  readonly items: Items;
   /** Written in the same transaction as the input offsets: dead letters, state, forecasts. */
   readonly records: readonly Outgoing[];
   /** What found its slot, in order of arrival; empty before the window stage. */

@@ -59,8 +59,9 @@ async function work(lane: Lane, parts: PipelineParts): Promise<void> {
   const windows = toWindows(decided, store, windowDeps(lane, parts));
   const forecaster = new Forecaster({ ...parts, models, metrics: metrics.models });
   const forecasts = toForecasts(windows, forecaster, metrics.forecast);
-  const scored = toScored(forecasts, scoreStore, scoreParts(lane, parts));
-  const records = encodeForecasts(scored, parts.sink);
+  const records = toScored(forecasts, scoreStore, scoreParts(lane, parts), (partition) =>
+    encodeForecasts(partition, parts.sink),
+  );
   const computed = ahead(records, {
     depth: parts.bufferedBatches,
     // Under light load the records that arrive during a commit are better off together in the next one.

@@ -10,34 +10,72 @@ import type { Distribution, ForecastAnswer, ForecastTask, Model } from "../model
 import type { Clock } from "../runtime/clock.ts";
 import { ForecastnetError } from "../runtime/errors.ts";
 import type { Logger } from "../runtime/logging.ts";
-import type { FallbackReason, ForecastMetrics, ModelMetrics } from "../runtime/metric-groups.ts";
+import type { FallbackReason, ForecastMetrics, ModelMetrics, TurnTimer } from "../runtime/metric-groups.ts";
 import type { ModelStore } from "./model-store.ts";
 
-/** Yields one batch of forecasts per batch of windows. An empty batch flows on as well: it must be settled. */
+/** Each is made when it is read, so they can be read once. */
+type ForecastsInTurn = Iterable<RawForecast>;
+
+/**
+ * Yields one batch of forecasts per batch of windows. An empty batch flows on as well: it must be settled. Forecasts are
+ * made as they are read: those of a whole batch take megabytes, which the garbage collector would copy.
+ */
 export async function* toForecasts(
   batches: AsyncIterable<Batch<Window>>,
   forecaster: Pick<Forecaster, "forecast">,
   metrics: ForecastMetrics,
-): AsyncGenerator<Batch<RawForecast>> {
+): AsyncGenerator<Batch<RawForecast, ForecastsInTurn>> {
   for await (const batch of batches) {
-    const done = metrics.begin();
+    const timer = metrics.turns();
+    timer.resume();
     const forecasts = await forecaster.forecast(batch.items);
-    const items = forecasts.filter((forecast) => forecast !== null);
-    count(items, metrics);
-    done();
-    yield { ...batch, items };
+    timer.pause();
+    yield { ...batch, items: inTurn(forecasts, timer, metrics) };
   }
 }
 
-function count(forecasts: readonly RawForecast[], metrics: ForecastMetrics): void {
-  const counts = new Map<string, { readonly forecast: RawForecast; n: number }>();
+function* inTurn(
+  forecasts: Iterable<RawForecast | null>,
+  timer: TurnTimer,
+  metrics: ForecastMetrics,
+): Generator<RawForecast> {
+  const counts = new MethodCounts();
+  timer.resume();
   for (const forecast of forecasts) {
-    const key = `${forecast.tier}/${forecast.method}`;
-    const entry = counts.get(key);
-    if (entry === undefined) counts.set(key, { forecast, n: 1 });
-    else entry.n++;
+    if (forecast === null) continue;
+    counts.add(forecast);
+    timer.pause();
+    yield forecast;
+    timer.resume();
   }
-  for (const { forecast, n } of counts.values()) metrics.forecasts(forecast.tier, forecast.method, n);
+  counts.report(metrics);
+  timer.pause();
+  timer.end();
+}
+
+interface MethodCount {
+  readonly tier: Tier;
+  readonly method: string;
+  n: number;
+}
+
+/** Counts forecasts by tier and method. There are few of them. */
+class MethodCounts {
+  readonly #counts: MethodCount[] = [];
+
+  add({ tier, method }: RawForecast): void {
+    for (const count of this.#counts) {
+      if (count.tier === tier && count.method === method) {
+        count.n++;
+        return;
+      }
+    }
+    this.#counts.push({ tier, method, n: 1 });
+  }
+
+  report(metrics: ForecastMetrics): void {
+    for (const { tier, method, n } of this.#counts) metrics.forecasts(tier, method, n);
+  }
 }
 
 interface ForecasterParts {
@@ -52,6 +90,8 @@ interface ForecasterParts {
   readonly logger: Logger;
 }
 
+type MadeInTurn = Iterable<RawForecast | null>;
+
 export class Forecaster {
   readonly #parts: ForecasterParts;
   /** Models whose failure has been logged. */
@@ -61,24 +101,36 @@ export class Forecaster {
     this.#parts = parts;
   }
 
-  /** One entry per window; null when the series is too young for any forecast. */
-  forecast(
-    windows: readonly Window[],
-  ): readonly (RawForecast | null)[] | Promise<readonly (RawForecast | null)[]> {
-    const { models, levels } = this.#parts;
-    if (models.size > 0) return this.#forecastWithModels(windows);
-    return windows.map((window) => coldForecastOf(window, levels));
+  /**
+   * One entry per window; null when the series is too young for any forecast. Models are asked at once; the entries are
+   * made as they are read.
+   */
+  forecast(windows: readonly Window[]): MadeInTurn | Promise<MadeInTurn> {
+    const { models } = this.#parts;
+    return models.size > 0 ? this.#forecastWithModels(windows) : this.#forecastCold(windows);
   }
 
-  async #forecastWithModels(windows: readonly Window[]): Promise<readonly (RawForecast | null)[]> {
+  *#forecastCold(windows: readonly Window[]): MadeInTurn {
+    for (const window of windows) yield coldForecastOf(window, this.#parts.levels);
+  }
+
+  async #forecastWithModels(windows: readonly Window[]): Promise<MadeInTurn> {
     const tasks = windows.map((window) => this.#taskOf(window));
     const answers = await this.#ask(tasks.filter((task) => task !== null));
+    return this.#withAnswers(windows, tasks, answers);
+  }
+
+  *#withAnswers(
+    windows: readonly Window[],
+    tasks: readonly (ForecastTask | null)[],
+    answers: readonly ForecastAnswer[],
+  ): MadeInTurn {
     let next = 0;
-    return windows.map((window, i) => {
+    for (let i = 0; i < windows.length; i++) {
       const task = tasks[i];
-      const forecast = task === null ? null : this.#accept(window, task.model, answers[next++]);
-      return forecast ?? coldForecastOf(window, this.#parts.levels);
-    });
+      const forecast = task === null ? null : this.#accept(windows[i], task.model, answers[next++]);
+      yield forecast ?? coldForecastOf(windows[i], this.#parts.levels);
+    }
   }
 
   /** Null when the series has no model, or a window too short for it. */

@@ -21,6 +21,11 @@ export interface Timers extends Clock {
   sleep(ms: number, signal: AbortSignal): Promise<void>;
 }
 
+/** For durations below a millisecond, counted from any moment. Wall clocks may be set back; this one is not. */
+export function monotonicMs(): number {
+  return performance.now();
+}
+
 /**
  * Processor time of the calling thread in seconds. Outside Linux, that of the whole process: an upper bound.
  */

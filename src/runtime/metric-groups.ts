@@ -6,6 +6,16 @@ import type { LabelValue } from "./metric-table.ts";
 export interface StageTimer {
   /** Starts the timer of one batch; the returned function stops it. */
   begin(): () => void;
+  /** A timer of one batch for a stage that works in turns with others. It starts paused. */
+  turns(): TurnTimer;
+}
+
+/** The forecasts of a batch are made, scored and encoded one after the other. Each stage times its own turns. */
+export interface TurnTimer {
+  resume(): void;
+  pause(): void;
+  /** Records the sum of all turns. */
+  end(): void;
 }
 
 export interface SourceMetrics extends StageTimer {

@@ -3,7 +3,15 @@
 
 import { totalmem } from "node:os";
 import { Counter, collectDefaultMetrics, Gauge, Histogram, type Metric, Registry } from "prom-client";
-import type { Distribution, EngineFacts, FleetQuality, Metrics, ServiceFacts } from "./metric-groups.ts";
+import { monotonicMs } from "./clock.ts";
+import type {
+  Distribution,
+  EngineFacts,
+  FleetQuality,
+  Metrics,
+  ServiceFacts,
+  TurnTimer,
+} from "./metric-groups.ts";
 import { type MetricSpec, metricTable, type stages } from "./metric-table.ts";
 
 interface MetricSettings {
@@ -102,6 +110,7 @@ function stageMetrics(built: Built): Pick<Metrics, "source" | "window" | "foreca
       const end = built.stageDuration.startTimer({ stage });
       return () => void end();
     },
+    turns: () => turnTimer((seconds) => built.stageDuration.observe({ stage }, seconds)),
   });
   return {
     source: {
@@ -131,6 +140,19 @@ function stageMetrics(built: Built): Pick<Metrics, "source" | "window" | "foreca
       arrivalLatency: (seconds) => built.arrivalLatency.observe(seconds),
       eventLatency: (seconds) => built.eventLatency.observe(seconds),
     },
+  };
+}
+
+function turnTimer(record: (seconds: number) => void): TurnTimer {
+  let [turnsMs, resumedMs] = [0, 0];
+  return {
+    resume: () => {
+      resumedMs = monotonicMs();
+    },
+    pause: () => {
+      turnsMs += monotonicMs() - resumedMs;
+    },
+    end: () => record(turnsMs / 1000),
   };
 }
 

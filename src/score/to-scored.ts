@@ -2,8 +2,8 @@
 // calibration of a forecast come from all observations before its window and from none after. Changed live state
 // travels with the batch. No I/O; all state is in the score store.
 
-import type { Batch, Forecast, Outgoing, Placement, RawForecast, ServingFacts } from "../domain.ts";
-import type { LiveMetrics } from "../runtime/metric-groups.ts";
+import type { Batch, ForecastCollector, Outgoing, Placement, RawForecast, ServingFacts } from "../domain.ts";
+import type { LiveMetrics, TurnTimer } from "../runtime/metric-groups.ts";
 import type { ScoreStore } from "./score-store.ts";
 
 export interface ScoreStageParts {
@@ -13,42 +13,63 @@ export interface ScoreStageParts {
   readonly metrics: LiveMetrics;
 }
 
-/** Yields each batch with its forecasts as they are published. A batch without forecasts passes too, to be settled. */
-export async function* toScored(
-  batches: AsyncIterable<Batch<RawForecast>>,
+type RawBatch = Batch<RawForecast, Iterable<RawForecast>>;
+
+/**
+ * Yields each batch with what the collector made of its forecasts, one after the other as they are published: the
+ * forecasts of a whole batch take megabytes, which the garbage collector would copy. A batch without forecasts passes
+ * too, to be settled.
+ */
+export async function* toScored<T>(
+  batches: AsyncIterable<RawBatch>,
   scoreStore: ScoreStore,
   parts: ScoreStageParts,
-): AsyncGenerator<Batch<Forecast>> {
+  collect: (partition: number) => ForecastCollector<T>,
+): AsyncGenerator<Batch<T>> {
   for await (const batch of batches) {
-    const done = parts.metrics.begin();
-    const items = replay(batch, scoreStore, parts);
     const { partition } = batch;
+    const timer = parts.metrics.turns();
+    const collector = collect(partition);
+    replay(batch, scoreStore, parts, { timer, collector });
+    const items = collector.end();
+    timer.resume();
     const changes = scoreStore
       .takeChanges()
       .map(
         ({ key, value }): Outgoing => ({ topic: parts.stateTopic, partition, key: Buffer.from(key), value }),
       );
-    done();
+    timer.pause();
+    timer.end();
     yield { ...batch, items, records: [...batch.records, ...changes] };
   }
 }
 
+interface Output {
+  readonly timer: TurnTimer;
+  readonly collector: Pick<ForecastCollector<unknown>, "add">;
+}
+
+/** The timer is paused while forecasts are made and collected. */
 function replay(
-  { items, placements }: Batch<RawForecast>,
+  { items, placements }: RawBatch,
   scoreStore: ScoreStore,
   { servingOf, metrics }: ScoreStageParts,
-): Forecast[] {
-  const published: Forecast[] = [];
+  { timer, collector }: Output,
+): void {
   let placed = 0;
   let steps = 0;
   for (const raw of items) {
+    timer.resume();
     const { seriesId, placedBefore } = raw.window;
     for (; placed < placedBefore; placed++) steps += score(placements[placed], scoreStore);
-    published.push(scoreStore.of(seriesId).publish(raw, servingOf(seriesId)));
+    const forecast = scoreStore.of(seriesId).publish(raw, servingOf(seriesId));
+    timer.pause();
+    collector.add(forecast);
   }
+  timer.resume();
   for (; placed < placements.length; placed++) steps += score(placements[placed], scoreStore);
   if (steps > 0) metrics.scored(steps);
-  return published;
+  timer.pause();
 }
 
 /** A series without a forecast so far has nothing to score. */

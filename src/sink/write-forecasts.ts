@@ -1,8 +1,8 @@
-// Sink stage, in two halves with a buffer between them: `encodeForecasts` turns forecasts into records,
+// Sink stage, in two halves with a buffer between them: `encodeForecasts` turns each forecast into a record as it comes,
 // `settleBatches` commits forecasts, state, dead letters and input offsets of a batch in one transaction. A batch
 // that cannot be settled ends the lane; the next owner starts from the last commit.
 
-import type { Batch, Forecast, Outgoing } from "../domain.ts";
+import type { Batch, Forecast, ForecastCollector, Outgoing } from "../domain.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { SinkMetrics } from "../runtime/metric-groups.ts";
 
@@ -15,41 +15,38 @@ export interface SinkParts {
   readonly metrics: SinkMetrics;
 }
 
-/** A batch that holds nothing but records. */
-type EncodedBatch = Batch<never>;
-
 /**
- * Batches wait for their commit as bytes, outside the heap. The garbage collector would copy waiting forecasts from
- * generation to generation.
+ * For the forecasts of one batch. They wait for their commit as bytes, outside the heap: the garbage collector would
+ * copy waiting forecasts from generation to generation.
  */
-export async function* encodeForecasts(
-  batches: AsyncIterable<Batch<Forecast>>,
+export function encodeForecasts(
+  inputPartition: number,
   { topic, partitions, encode, metrics }: SinkParts,
-): AsyncGenerator<EncodedBatch> {
-  for await (const batch of batches) {
-    const done = metrics.begin();
-    const partition = batch.partition % partitions;
-    const forecasts = batch.items.map(
-      (forecast): Outgoing => ({
-        topic,
-        partition,
-        key: Buffer.from(forecast.raw.window.seriesId),
-        value: encode(forecast),
-      }),
-    );
-    const records = [...batch.records, ...forecasts];
-    done();
-    yield { ...batch, items: [], records };
-  }
+): ForecastCollector<Outgoing> {
+  const timer = metrics.turns();
+  const partition = inputPartition % partitions;
+  const records: Outgoing[] = [];
+  return {
+    add: (forecast) => {
+      timer.resume();
+      const key = Buffer.from(forecast.raw.window.seriesId);
+      records.push({ topic, partition, key, value: encode(forecast) });
+      timer.pause();
+    },
+    end: () => {
+      timer.end();
+      return records;
+    },
+  };
 }
 
 export async function settleBatches(
-  batches: AsyncIterable<EncodedBatch>,
+  batches: AsyncIterable<Batch<Outgoing>>,
   { clock, metrics }: SinkParts,
 ): Promise<void> {
   for await (const batch of batches) {
     const startedMs = clock.nowMs();
-    await batch.settle(batch.records);
+    await batch.settle([...batch.records, ...batch.items]);
     const settledMs = clock.nowMs();
     metrics.committed((settledMs - startedMs) / 1000);
     const secondsSince = (ms: number) => Math.max(0, settledMs - ms) / 1000;

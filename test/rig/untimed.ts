@@ -2,4 +2,7 @@
 
 import type { StageTimer } from "../../src/runtime/metric-groups.ts";
 
-export const untimed: StageTimer = { begin: () => () => {} };
+export const untimed: StageTimer = {
+  begin: () => () => {},
+  turns: () => ({ resume: () => {}, pause: () => {}, end: () => {} }),
+};

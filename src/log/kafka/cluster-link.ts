@@ -1,5 +1,5 @@
-// A link to the cluster over kafkajs' connections. kafkajs finds brokers, connects, logs in, frames requests and
-// matches answers. We decide which request goes to which broker and what its answer means. kafkajs has no API for
+// A link to the cluster over kafkajs' connections. kafkajs finds brokers, connects, logs in and matches answers
+// (`client-connections.ts`). We decide which request goes to which broker and what its answer means. kafkajs has no API for
 // this, but it passes its Cluster to every partition assigner; `clusterOf` takes it from there.
 //
 // A link sends each request once. After a failure it is closed and replaced: the new link looks up leaders and
@@ -7,7 +7,8 @@
 
 import type { Broker, Cluster, Kafka } from "kafkajs";
 import { ForecastnetError } from "../../runtime/errors.ts";
-import { type RequestQueue, slowIdleTimers } from "./idle-timers.ts";
+import { type ConnectionPool, sendRequest } from "./client-connections.ts";
+import { slowIdleTimers } from "./idle-timers.ts";
 import { assertSuccess, BrokerError, mostSevere, NoAnswerError } from "./kafka-errors.ts";
 import {
   type CoordinatorKind,
@@ -16,14 +17,7 @@ import {
   type PartitionMetadata,
   type TopicMetadata,
 } from "./wire/cluster-requests.ts";
-import {
-  type Api,
-  apis,
-  decodeAnswer,
-  encodeRequest,
-  type KafkaRequest,
-  type TopicPartition,
-} from "./wire/protocol.ts";
+import { type Api, apis, decodeAnswer, type KafkaRequest, type TopicPartition } from "./wire/protocol.ts";
 
 /** How long a broker may take to answer, unless the request says otherwise. */
 export const ANSWER_MS = 10_000;
@@ -50,19 +44,20 @@ export interface Link {
 
 /** Adds the parts of kafkajs' Cluster that its types omit. */
 type OpenCluster = Cluster & {
-  readonly brokerPool: { createBroker(options: unknown): OpenBroker };
+  readonly connectionPoolBuilder: {
+    build(address: { readonly host: string; readonly port: number }): Promise<ConnectionPool>;
+  };
+  readonly brokerPool: {
+    createBroker(options: unknown): OpenBroker;
+    readonly brokers: Readonly<Record<string, OpenBroker>>;
+  };
 };
 
 /** The same for its Broker. */
 type OpenBroker = Omit<Broker, "metadata"> & {
   metadata(topics?: readonly string[]): Promise<unknown>;
   readonly versions: Readonly<Record<number, { minVersion: number; maxVersion: number }>> | null;
-  readonly connectionPool: {
-    readonly host: string;
-    readonly port: number;
-    send(request: unknown): Promise<Buffer>;
-    readonly pool?: readonly { readonly requestQueue: RequestQueue }[];
-  };
+  readonly connectionPool: ConnectionPool & { readonly host: string; readonly port: number };
 };
 
 /** Links opened with the same `leaders` share what they learn. */
@@ -70,6 +65,13 @@ export function openLink(kafka: Kafka, leaders = new KnownLeaders()): Link {
   const cluster = clusterOf(kafka) as OpenCluster;
   readMetadataOurselves(cluster, leaders);
   return new ClusterLink(cluster, leaders);
+}
+
+/** Call before the client opens its first connection. The host is not connected to. */
+export async function slowClientTimers(kafka: Kafka): Promise<void> {
+  const { connectionPoolBuilder } = clusterOf(kafka) as OpenCluster;
+  const { pool } = await connectionPoolBuilder.build({ host: "none", port: 0 });
+  slowIdleTimers(pool[0].requestQueue);
 }
 
 /**
@@ -80,7 +82,6 @@ function readMetadataOurselves({ brokerPool }: OpenCluster, leaders: KnownLeader
   const { createBroker } = brokerPool;
   brokerPool.createBroker = (options) => {
     const broker = createBroker(options);
-    for (const { requestQueue } of broker.connectionPool?.pool ?? []) slowIdleTimers(requestQueue);
     const ask = broker.metadata.bind(broker);
     broker.metadata = async (topics = []) => {
       // kafkajs may choose a broker that is not connected, and would then throw a plain error.
@@ -109,14 +110,14 @@ async function askMetadata(
 }
 
 class ClusterLink implements Link {
-  readonly #cluster: Cluster;
+  readonly #cluster: OpenCluster;
   readonly #leaders: KnownLeaders;
   readonly #coordinatorByKey = new Map<string, string>();
   readonly #brokerById = new Map<string, OpenBroker>();
   readonly #inFlight = new Set<Promise<unknown>>();
   #isClosed = false;
 
-  constructor(cluster: Cluster, leaders: KnownLeaders) {
+  constructor(cluster: OpenCluster, leaders: KnownLeaders) {
     this.#cluster = cluster;
     this.#leaders = leaders;
   }
@@ -171,17 +172,25 @@ class ClusterLink implements Link {
     return nodeId;
   }
 
-  async ask<Answer>(
-    nodeId: string,
-    request: KafkaRequest<Answer>,
-    answerMs: number = ANSWER_MS,
-  ): Promise<Answer> {
-    const answer = this.#track(() => this.#send(nodeId, request, answerMs));
-    const late = () => {
-      this.#drop(nodeId);
-      return new NoAnswerError(`${request.api} to broker ${nodeId} was not answered within ${answerMs} ms`);
-    };
-    return decodeAnswer(request, await within(answer, answerMs, late));
+  ask<Answer>(nodeId: string, request: KafkaRequest<Answer>, answerMs: number = ANSWER_MS): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => {
+        this.#drop(nodeId);
+        reject(
+          new NoAnswerError(`${request.api} to broker ${nodeId} was not answered within ${answerMs} ms`),
+        );
+      }, answerMs);
+      // After the time is up, nobody waits for the answer or the failure.
+      this.#track(() => this.#send(nodeId, request, answerMs))
+        .then((bytes) => {
+          clearTimeout(timer);
+          resolve(decodeAnswer(request, bytes));
+        })
+        .catch((error: unknown) => {
+          clearTimeout(timer);
+          reject(error);
+        });
+    });
   }
 
   async supports(nodeId: string, api: Api): Promise<boolean> {
@@ -218,19 +227,20 @@ class ClusterLink implements Link {
       .catch(() => undefined); // Nothing depends on the closed connections.
   }
 
-  async #track<T>(act: () => Promise<T>): Promise<T> {
-    if (this.#isClosed) throw new NoAnswerError("the link is closed");
+  #track<T>(act: () => Promise<T>): Promise<T> {
+    if (this.#isClosed) return Promise.reject(new NoAnswerError("the link is closed"));
     const work = act();
     this.#inFlight.add(work);
-    try {
-      return await work;
-    } finally {
-      this.#inFlight.delete(work);
-    }
+    const done = () => this.#inFlight.delete(work);
+    work.then(done, done);
+    return work;
   }
 
   async #send(nodeId: string, request: KafkaRequest<unknown>, answerMs: number): Promise<Buffer> {
-    const broker = (await this.#cluster.findBroker({ nodeId })) as OpenBroker;
+    const known = this.#cluster.brokerPool.brokers[nodeId];
+    const broker = known?.isConnected()
+      ? known
+      : ((await this.#cluster.findBroker({ nodeId })) as OpenBroker);
     this.#brokerById.set(nodeId, broker);
     assertVersion(broker, nodeId, request.api);
     return sendOver(broker, request, answerMs);
@@ -240,38 +250,14 @@ class ClusterLink implements Link {
 async function sendOver(
   broker: OpenBroker,
   request: KafkaRequest<unknown>,
-  requestTimeout: number = ANSWER_MS,
+  answerMs: number = ANSWER_MS,
 ): Promise<Buffer> {
-  const { key: apiKey, version: apiVersion } = apis[request.api];
-  const bytes = encodeRequest(request);
   try {
-    return await broker.connectionPool.send({
-      requestTimeout,
-      request: {
-        apiKey,
-        apiVersion,
-        apiName: request.api,
-        encode: async () => ({ buf: bytes, buffer: bytes }),
-      },
-      response: {
-        decode: async (answer: Buffer) => new RawAnswer(answer),
-        parse: async ({ bytes }: RawAnswer) => bytes,
-      },
-    });
+    return await sendRequest(broker.connectionPool, request, answerMs);
   } catch (error) {
     // As kafkajs does for its own requests, so that the next one opens a new connection.
     if ((error as Error).name === "KafkaJSConnectionClosedError") await broker.disconnect();
     throw error;
-  }
-}
-
-/** kafkajs reads `clientSideThrottleTime` between `decode` and `parse`. */
-class RawAnswer {
-  readonly clientSideThrottleTime = null;
-  readonly bytes: Buffer;
-
-  constructor(bytes: Buffer) {
-    this.bytes = bytes;
   }
 }
 
@@ -292,19 +278,6 @@ function assertVersion(broker: OpenBroker, nodeId: string, api: Api): void {
     "LOG_FAILED",
     `broker ${nodeId} does not support version ${apis[api].version} of ${api}: use Kafka 2.3 or newer`,
   );
-}
-
-async function within<T>(work: Promise<T>, ms: number, late: () => Error): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const timeout = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(late()), ms);
-  });
-  try {
-    return await Promise.race([work, timeout]);
-  } finally {
-    clearTimeout(timer);
-    work.catch(() => undefined); // Nobody waits for a late failure.
-  }
 }
 
 /** The Cluster that kafkajs hands to the partition assigners of a consumer that never runs. */

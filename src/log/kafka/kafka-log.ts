@@ -24,7 +24,7 @@ import type {
   TopicSpec,
 } from "../log.ts";
 import { Appender } from "./appender.ts";
-import { KnownLeaders, type Link, openLink } from "./cluster-link.ts";
+import { KnownLeaders, type Link, openLink, slowClientTimers } from "./cluster-link.ts";
 import { Fetcher } from "./fetcher.ts";
 import {
   isRetriable,
@@ -122,6 +122,7 @@ class KafkaLog implements Log {
   }
 
   async connect(): Promise<void> {
+    await slowClientTimers(this.#kafka);
     await this.#reach(() => this.#admin.connect());
   }
 

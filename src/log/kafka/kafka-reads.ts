@@ -278,13 +278,13 @@ class Wakeup {
     this.#wake();
   };
 
-  /** False on a timeout. */
-  async wait(ms: number, signal: AbortSignal): Promise<boolean> {
+  /** False on a timeout. Null for none. */
+  async wait(ms: number | null, signal: AbortSignal): Promise<boolean> {
     let timer: NodeJS.Timeout | undefined;
     if (!this.#isDue && !signal.aborted) {
       await new Promise<void>((resolve) => {
         this.#wake = resolve;
-        timer = setTimeout(resolve, ms);
+        if (ms !== null) timer = setTimeout(resolve, ms);
         signal.addEventListener("abort", this.notify, { once: true });
       });
     }
@@ -303,6 +303,8 @@ async function* readBatches(
   wakeup: Wakeup,
   { signal, logger }: { readonly signal: AbortSignal; readonly logger: Logger },
 ): AsyncGenerator<StoredBatch> {
+  // Reads without an end wait for new records and for no transaction, so there is nothing to warn of.
+  const warnAfterMs = reads.some(({ isBounded }) => isBounded) ? WARN_AFTER_MS : null;
   for (const read of reads) fetcher.add(read);
   try {
     while (!signal.aborted) {
@@ -316,7 +318,7 @@ async function* readBatches(
       }
       if (yielded > 0) fetcher.wake();
       else if (reads.every(({ isComplete }) => isComplete)) return;
-      else if (!(await wakeup.wait(WARN_AFTER_MS, signal))) warnOfWaiting(reads, logger);
+      else if (!(await wakeup.wait(warnAfterMs, signal))) warnOfWaiting(reads, logger);
     }
   } finally {
     for (const read of reads) fetcher.remove(read);

@@ -50,10 +50,16 @@ export async function planRounds(
   const rounds: PlannedBatch[][] = [];
   const openByPartition = new Map<string, OpenBatch>();
   const freshByTopic = new Map<string, TopicFacts>();
+  let open: OpenBatch | undefined;
+  let last: Outgoing | undefined;
   for (const record of records) {
-    const name = partitionName(record);
-    const open = openByPartition.get(name) ?? (await openBatch(record, findTopic));
-    openByPartition.set(name, open);
+    // Most records go where the one before them goes.
+    if (open === undefined || record.partition !== last?.partition || record.topic !== last.topic) {
+      const name = partitionName(record);
+      open = openByPartition.get(name) ?? (await openBatch(record, findTopic));
+      openByPartition.set(name, open);
+      last = record;
+    }
     const bytes = encodedBytes(record);
     if (BATCH_HEADER_BYTES + bytes > open.limit) {
       // The limit may have been raised since it was cached.

@@ -129,8 +129,9 @@ class LinkOverShared implements Link {
     return nodeId;
   }
 
-  async ask<Answer>(nodeId: string, request: KafkaRequest<Answer>, answerMs?: number): Promise<Answer> {
-    return this.#link.ask(nodeId, request, answerMs);
+  ask<Answer>(nodeId: string, request: KafkaRequest<Answer>, answerMs?: number): Promise<Answer> {
+    if (this.#isClosed) return Promise.reject(new NoAnswerError("the link is closed"));
+    return this.#connections.link.ask(nodeId, request, answerMs);
   }
 
   anyBroker(): string {

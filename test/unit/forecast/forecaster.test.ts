@@ -99,7 +99,7 @@ test("series with a model and the past it needs are forecast in one batch, the o
     windowOf("lone", 1),
     windowOf("d", 6),
   ];
-  const answers = await forecaster.forecast(windows);
+  const answers = [...(await forecaster.forecast(windows))];
   assert.equal(answers[3], null);
   const forecasts = answers.filter((forecast) => forecast !== null);
   assert.deepEqual(
@@ -138,7 +138,7 @@ test("without a single model the engine is not asked, and the forecasts are thos
   const { forecaster, batches } = await forecasterOf([]);
   const windows = [windowOf("a", 5), windowOf("lone", 1)];
   assert.deepEqual(
-    await forecaster.forecast(windows),
+    [...(await forecaster.forecast(windows))],
     windows.map((window) => coldForecastOf(window, levels)),
   );
   assert.deepEqual(batches, []);
@@ -146,7 +146,7 @@ test("without a single model the engine is not asked, and the forecasts are thos
 
 test("nor is it asked when no window of the batch has a model", async () => {
   const { forecaster, batches } = await forecasterOf([{ key: "elsewhere" }]);
-  assert.equal((await forecaster.forecast([windowOf("a", 5)]))[0]?.tier, "cold");
+  assert.equal([...(await forecaster.forecast([windowOf("a", 5)]))][0]?.tier, "cold");
   assert.deepEqual(batches, []);
 });
 
@@ -155,13 +155,13 @@ test("a window whose model fails is forecast cold, counted each time and logged 
     task.model.key === "a" ? new ForecastnetError("WINDOW_UNFIT", "no good") : answerOf(task, index);
   const { forecaster, store, logged, counted } = await forecasterOf([{ key: "a" }, { key: "b" }], failing);
   const windows = [windowOf("a", 5), windowOf("b", 5), windowOf("a", 5)];
-  const answers = await forecaster.forecast(windows);
+  const answers = [...(await forecaster.forecast(windows))];
   const tiers = answers.map((forecast) => `${forecast?.window.seriesId} ${forecast?.tier}`);
   assert.deepEqual(tiers, ["a cold", "b model", "a cold"]);
   assert.deepEqual(counted.slice(1), ["window-unfit", "window-unfit"]);
   assert.deepEqual(logged, ["model failed, its series is forecast cold: a@v1 window-unfit no good"]);
   store.put(modelRecord(randomModel({ key: "a", version: "v2", horizon: 2 })));
-  await forecaster.forecast(windows);
+  Array.from(await forecaster.forecast(windows));
   assert.equal(logged.length, 2);
 });
 
@@ -170,7 +170,7 @@ test("a model trained on another number of channels than its series has is not a
     { key: "a", spec: { channels: 2, targets: [0, 1] } },
     { key: "b", spec: { channels: 2, targets: [0, 1] } },
   ]);
-  const forecasts = await forecaster.forecast([windowOf("a", 8), windowOf("b", 8, 2)]);
+  const forecasts = [...(await forecaster.forecast([windowOf("a", 8), windowOf("b", 8, 2)]))];
   assert.deepEqual(
     forecasts.map((forecast) => [forecast?.tier, forecast?.mean.length]),
     [

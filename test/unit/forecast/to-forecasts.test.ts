@@ -51,7 +51,8 @@ async function forecastAll(batches: readonly Batch<Window>[]) {
   const cold = {
     forecast: (windows: readonly Window[]) => windows.map((window) => coldForecastOf(window, [0.5])),
   };
-  for await (const batch of toForecasts(source(), cold, metrics)) results.push(batch);
+  for await (const batch of toForecasts(source(), cold, metrics))
+    results.push({ ...batch, items: [...batch.items] });
   return { results, counted };
 }
 

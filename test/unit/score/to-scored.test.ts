@@ -1,7 +1,15 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
-import type { Batch, Forecast, Observation, Outgoing, SeriesSettings, Window } from "../../../src/domain.ts";
+import type {
+  Batch,
+  Forecast,
+  ForecastCollector,
+  Observation,
+  Outgoing,
+  SeriesSettings,
+  Window,
+} from "../../../src/domain.ts";
 import { coldForecastOf, toForecasts } from "../../../src/forecast/to-forecasts.ts";
 import { encodeForecast } from "../../../src/log/codec/forecast-codec.ts";
 import { writeState } from "../../../src/score/score-records.ts";
@@ -13,6 +21,12 @@ import { untimed } from "../../rig/untimed.ts";
 import { forecastOf, placementAt, scoreStoreOf, servingOf, settings, windowAt } from "./fixtures.ts";
 
 const HOUR = 3_600_000;
+/** Collects the forecasts as they are. */
+function listForecasts(): ForecastCollector<Forecast> {
+  const forecasts: Forecast[] = [];
+  return { add: (forecast) => forecasts.push(forecast), end: () => forecasts };
+}
+
 const levels = [0.1, 0.3, 0.7, 0.9];
 
 const liveSettings: SeriesSettings = { ...settings, season: 2, history: 60 };
@@ -61,17 +75,22 @@ class Line {
       reject: () => ({ topic: "dead", partition: 0, key: null, value: null }),
     });
     const forecasts = toForecasts(windows, forecaster, { ...untimed, forecasts: () => {} });
-    const scored = toScored(forecasts, this.scoreStore, {
-      stateTopic: "state",
-      servingOf: (seriesId) => (seriesId === "b" ? servingOf("v1", [2]) : null),
-      metrics: {
-        ...untimed,
-        scored: (steps) => {
-          this.scoredSteps += steps;
+    const scored = toScored(
+      forecasts,
+      this.scoreStore,
+      {
+        stateTopic: "state",
+        servingOf: (seriesId) => (seriesId === "b" ? servingOf("v1", [2]) : null),
+        metrics: {
+          ...untimed,
+          scored: (steps) => {
+            this.scoredSteps += steps;
+          },
+          dropped: () => {},
         },
-        dropped: () => {},
       },
-    });
+      listForecasts,
+    );
     for await (const batch of scored) {
       this.published.push(...batch.items.map((forecast) => encodeForecast(forecast).toString("hex")));
       this.#store(batch.records);
@@ -212,7 +231,7 @@ describe("the score stage", () => {
       },
     };
     const results: Batch<Forecast>[] = [];
-    for await (const result of toScored(batches(), scoreStore, parts)) results.push(result);
+    for await (const result of toScored(batches(), scoreStore, parts, listForecasts)) results.push(result);
     const [{ items, records, settle }] = results;
     assert.deepEqual(
       items.map(({ scores }) => scores?.mase ?? null),

@@ -41,10 +41,14 @@ function sinkOf(commit: (records: readonly Outgoing[]) => void) {
     },
   });
   const run = async (batches: readonly Batch<Forecast>[]) => {
-    async function* source() {
-      yield* batches;
+    async function* encoded() {
+      for (const batch of batches) {
+        const collector = encodeForecasts(batch.partition, parts);
+        for (const forecast of batch.items) collector.add(forecast);
+        yield { ...batch, items: collector.end() };
+      }
     }
-    await settleBatches(encodeForecasts(source(), parts), parts);
+    await settleBatches(encoded(), parts);
   };
   return { batchOf, run, timed };
 }

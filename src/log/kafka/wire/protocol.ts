@@ -360,10 +360,30 @@ export function readCode(from: WireReader): { readonly errorCode: number } {
   return { errorCode: from.int16() };
 }
 
+/** The length of a frame, which does not count itself. */
+const LENGTH_BYTES = 4;
+
 export function encodeRequest(request: KafkaRequest<unknown>): Buffer {
   const writer = new WireWriter();
   request.write(writer);
   return writer.bytes;
+}
+
+/** The request as it goes over a connection, with its length and header. The parts are sent one after the other. */
+export function encodeFrame(
+  request: KafkaRequest<unknown>,
+  correlationId: number,
+  clientId: string,
+): readonly Buffer[] {
+  const { key, version } = apis[request.api];
+  const writer = new WireWriter();
+  writer.int32(0).int16(key).int16(version).int32(correlationId).string(clientId);
+  request.write(writer);
+  const { parts } = writer;
+  let bytes = 0;
+  for (const part of parts) bytes += part.length;
+  parts[0].writeInt32BE(bytes - LENGTH_BYTES, 0);
+  return parts;
 }
 
 export function decodeAnswer<Answer>(request: KafkaRequest<Answer>, bytes: Buffer): Answer {

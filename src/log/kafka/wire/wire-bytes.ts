@@ -3,12 +3,27 @@
 // In compact request versions, a length is an unsigned varint holding length + 1, or 0 for null, and every structure
 // ends with tagged fields. We send no tagged fields and skip those we receive.
 
+/** Larger values are passed on and not copied. */
+const COPIED_BYTES = 4096;
+
 export class WireWriter {
-  #buffer = Buffer.allocUnsafe(1024);
+  #buffer = Buffer.allocUnsafe(512);
   #length = 0;
+  /** Where the last part begins in the buffer. */
+  #start = 0;
+  /** All parts but the last. */
+  readonly #parts: Buffer[] = [];
+
+  /** All that was written. A large value among the parts is the one that was passed in. */
+  get parts(): readonly Buffer[] {
+    const last = this.#buffer.subarray(this.#start, this.#length);
+    if (this.#parts.length === 0) return [last];
+    return last.length === 0 ? this.#parts : [...this.#parts, last];
+  }
 
   get bytes(): Buffer {
-    return this.#buffer.subarray(0, this.#length);
+    const { parts } = this;
+    return parts.length === 1 ? parts[0] : Buffer.concat(parts);
   }
 
   int8(value: number): this {
@@ -45,6 +60,11 @@ export class WireWriter {
 
   /** Without a length prefix. */
   raw(value: Buffer): this {
+    if (value.length > COPIED_BYTES) {
+      this.#parts.push(this.#buffer.subarray(this.#start, this.#length), value);
+      this.#start = this.#length;
+      return this;
+    }
     this.#length += value.copy(this.#room(value.length), this.#length);
     return this;
   }
@@ -77,11 +97,11 @@ export class WireWriter {
   }
 
   #room(bytes: number): Buffer {
-    const needed = this.#length + bytes;
-    if (needed > this.#buffer.length) {
-      const larger = Buffer.allocUnsafe(Math.max(needed, 2 * this.#buffer.length));
-      this.#buffer.copy(larger, 0, 0, this.#length);
-      this.#buffer = larger;
+    if (this.#length + bytes > this.#buffer.length) {
+      const last = this.#buffer.subarray(this.#start, this.#length);
+      this.#buffer = Buffer.allocUnsafe(2 * (last.length + bytes) + 512);
+      this.#length = last.copy(this.#buffer);
+      this.#start = 0;
     }
     return this.#buffer;
   }

@@ -8,19 +8,8 @@ import { isRetriable } from "../../../../src/log/kafka/kafka-errors.ts";
 import { findCoordinator } from "../../../../src/log/kafka/wire/cluster-requests.ts";
 import { encodeRequest, endTxn } from "../../../../src/log/kafka/wire/protocol.ts";
 import { WireWriter } from "../../../../src/log/kafka/wire/wire-bytes.ts";
+import { fakeConnections, type Question } from "./fake-connections.ts";
 import { turns } from "./instant-delays.ts";
-
-interface Question {
-  readonly request: {
-    readonly apiKey: number;
-    readonly apiVersion: number;
-    encode(): Promise<{ buffer: Buffer }>;
-  };
-  readonly response: {
-    decode(bytes: Buffer): Promise<{ readonly clientSideThrottleTime: number | null }>;
-    parse(decoded: unknown): Promise<Buffer>;
-  };
-}
 
 /** Handles requests like kafkajs, and counts them. */
 function fakeClient(answer: (question: Question, nodeId: string) => Promise<Buffer> | Buffer) {
@@ -30,7 +19,8 @@ function fakeClient(answer: (question: Question, nodeId: string) => Promise<Buff
     { partitionId: 0, leader: 2 },
     { partitionId: 1, leader: -1 },
   ];
-  const brokerPool: { createBroker(options: object): object } = {
+  const brokerPool: { brokers: object; createBroker(options: object): object } = {
+    brokers: {},
     createBroker: (options) => ({
       ...{ metadata: async () => "the client's own", disconnect: async () => undefined },
       ...options,
@@ -47,11 +37,7 @@ function fakeClient(answer: (question: Question, nodeId: string) => Promise<Buff
       versions,
       connectionPool: {
         ...{ host: "h", port: Number(nodeId) },
-        send: async (question: Question) => {
-          const decoded = await question.response.decode(await answer(question, nodeId));
-          assert.equal(decoded.clientSideThrottleTime, null);
-          return question.response.parse(decoded);
-        },
+        ...fakeConnections((question) => answer(question, nodeId)),
       },
       disconnect: async () => void calls.push(`disconnect ${nodeId}`),
     }),
@@ -78,9 +64,8 @@ const code = (errorCode: number) => new WireWriter().int32(0).int16(errorCode).b
 describe("a link", () => {
   test("sends our bytes in our version to the given broker, and returns the answer unchanged", async () => {
     const sent: unknown[] = [];
-    const { link } = fakeClient(async ({ request }, nodeId) => {
-      const { apiKey, apiVersion } = request;
-      sent.push({ nodeId, apiKey, apiVersion, bytes: (await request.encode()).buffer });
+    const { link } = fakeClient(async ({ apiKey, apiVersion, bytes }, nodeId) => {
+      sent.push({ nodeId, apiKey, apiVersion, bytes });
       return code(48);
     });
     assert.deepEqual(await link.ask("3", end), { errorCode: 48 });
@@ -121,9 +106,7 @@ describe("a link", () => {
       to.int32(partition).int32(leader).int32(0).uvarint(1).uvarint(1).uvarint(1).noTags();
     }
     to.int32(0).noTags().noTags();
-    const connectionPool = {
-      send: async ({ response }: Question) => response.parse(await response.decode(to.bytes)),
-    };
+    const connectionPool = fakeConnections(() => to.bytes);
     const [speaking, old] = [12, 8].map(
       (maxVersion) =>
         brokerPool.createBroker({ versions: { 3: { minVersion: 0, maxVersion } }, connectionPool }) as {
