@@ -7,7 +7,7 @@ import kafkajs, { type Kafka } from "kafkajs";
 import type { Outgoing } from "../../src/domain.ts";
 
 const pollMs = 50;
-const patienceMs = 120_000;
+const defaultPatienceMs = 120_000;
 
 /** Setting of a topic whose records carry the broker's own time of arrival, which latency is counted from. */
 export const arrivalTimes = { "message.timestamp.type": "LogAppendTime" };
@@ -45,6 +45,16 @@ export class Cluster {
     await this.#admin.createTopics({ topics, waitForLeaders: false });
     // The client's own waiting gives up at a broker that has not heard of the topic yet.
     while (!(await this.#admin.listTopics()).includes(topic)) await wait(50);
+  }
+
+  /** Gives the topic these settings, and to all others their defaults. */
+  async alterTopic(topic: string, settings: Readonly<Record<string, string>>): Promise<void> {
+    const configEntries = Object.entries(settings).map(([name, value]) => ({ name, value }));
+    const type = kafkajs.ConfigResourceTypes.TOPIC;
+    await this.#admin.alterConfigs({
+      validateOnly: false,
+      resources: [{ type, name: topic, configEntries }],
+    });
   }
 
   /**
@@ -85,7 +95,12 @@ export class Cluster {
    * Publishes the records and waits until the group has committed them all. The clock runs from the first
    * commit seen to the last, so what it takes to wake up and to fetch first counts for nobody.
    */
-  async timeGroup(group: string, topic: string, records: readonly Outgoing[]): Promise<Progress> {
+  async timeGroup(
+    group: string,
+    topic: string,
+    records: readonly Outgoing[],
+    patienceMs = defaultPatienceMs,
+  ): Promise<Progress> {
     const before = await this.#committed(group, topic);
     const goal = await this.publishAtOnce(topic, records);
     const deadline = performance.now() + patienceMs;
@@ -101,6 +116,16 @@ export class Cluster {
       if (ms > deadline) {
         throw new Error(`group ${group} committed ${committed} of ${goal} on ${topic} in ${patienceMs} ms`);
       }
+      await wait(pollMs);
+    }
+  }
+
+  /** Waits until the group has committed all that the topic holds; for topics that are written without transactions. */
+  async caughtUp(group: string, topic: string): Promise<void> {
+    const goal = (await this.ends(topic)).reduce((sum, end) => sum + end, 0);
+    const deadline = performance.now() + defaultPatienceMs;
+    while ((await this.#committed(group, topic)) < goal) {
+      if (performance.now() > deadline) throw new Error(`group ${group} did not commit all of ${topic}`);
       await wait(pollMs);
     }
   }
