@@ -1,6 +1,7 @@
 // Starts a worker and times how long it takes to restore its partitions, as the worker itself says.
 
 import type { Cluster } from "./cluster.ts";
+import { cpuMsOf } from "./process-cpu.ts";
 import { longestTurnMs } from "./worker-metrics.ts";
 import { type WorkerNames, WorkerProcess } from "./worker-process.ts";
 
@@ -12,6 +13,8 @@ export interface TimedRestore {
   /** From joining the group until the last partition is restored. */
   readonly seconds: number;
   readonly partitionSeconds: readonly number[];
+  /** Processor time of all threads meanwhile. */
+  readonly cpuSeconds: number;
   /** The longest time that the event loop was away meanwhile. */
   readonly turnMs: number;
 }
@@ -32,6 +35,7 @@ export async function timeRestore(
   const worker = new WorkerProcess(cluster.bootstrap, names, ["--retrain.where=off"]);
   const [joined] = await worker.logged("group joined");
   await longestTurnMs(worker); // Forgets the turns of the start.
+  const cpuMs = cpuMsOf(worker.pid);
   const restored = await worker.logged("partition restored", partitions);
   const readySeconds = (performance.now() - startMs) / 1000;
   const sum = (fact: string) => restored.reduce((total, line) => total + Number(line[fact]), 0);
@@ -46,6 +50,7 @@ export async function timeRestore(
     readySeconds,
     seconds: (lastMs - Date.parse(joined.time)) / 1000,
     partitionSeconds: restored.map(({ tookMs }) => Number(tookMs) / 1000),
+    cpuSeconds: (cpuMsOf(worker.pid) - cpuMs) / 1000,
     turnMs: await longestTurnMs(worker),
   };
 }
