@@ -4,7 +4,7 @@
 //   npm run bench:pipeline                              everything
 //   npm run bench:pipeline -- --quick                   in a few minutes; too short to publish, and to warm up a JVM
 //   npm run bench:pipeline -- --only=throughput,latency these parts, printed only; also memory, scrape, rss, restore,
-//                                                       growth and partitions
+//                                                       hour, scale, soak, growth and partitions
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
