@@ -227,6 +227,8 @@ interface RestoreScoresOptions {
 
 /** Records read between two turns of the event loop: other lanes and the group's heartbeat must not wait for them. */
 const RECORDS_PER_TURN = 500;
+/** Keys looked at, likewise. */
+const KEYS_PER_TURN = 20_000;
 
 /** Takes all records out of `valueByKey`, and frees their bytes series by series. */
 export async function restoreScores(
@@ -237,7 +239,7 @@ export async function restoreScores(
   const stored = { series: 0, forecasts: 0 };
   const dropped = { series: 0, forecasts: 0 };
   let read = 0;
-  for (const [seriesId, keys] of groupBySeries(valueByKey.keys(), where)) {
+  for (const [seriesId, keys] of await groupBySeries(valueByKey.keys(), where)) {
     const isGridNew = isRestarted(seriesId);
     // The state first: a pending forecast belongs to the period in the state of its series.
     if (keys.state !== null) {
@@ -268,9 +270,14 @@ interface KeysOfSeries {
   readonly pending: { readonly key: string; readonly row: number }[];
 }
 
-function groupBySeries(keys: Iterable<string>, where: (key: string) => string): Map<string, KeysOfSeries> {
+async function groupBySeries(
+  keys: Iterable<string>,
+  where: (key: string) => string,
+): Promise<Map<string, KeysOfSeries>> {
   const bySeries = new Map<string, KeysOfSeries>();
+  let looked = 0;
   for (const key of keys) {
+    if (++looked % KEYS_PER_TURN === 0) await setImmediate();
     const parsed = readStateKey(key);
     if (parsed === null) throw corrupt(where(key), "the key is neither of live scores nor of a forecast");
     let group = bySeries.get(parsed.seriesId);

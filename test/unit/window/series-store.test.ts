@@ -273,7 +273,7 @@ describe("restore", () => {
     }
   });
 
-  test("restoreStore takes the blocks out of the records of the topic and leaves those of other stages", () => {
+  test("restoreStore takes the blocks out of the records of the topic and leaves those of other stages", async () => {
     const store = storeWith();
     for (const seriesId of ["a", "b#live", "c#f7"])
       for (let hour = 0; hour < 100; hour++) push(store, seriesId, hour);
@@ -286,7 +286,7 @@ describe("restore", () => {
       assert.equal(value.toString(), key);
       return blockByKey.get(key) as StateBlock;
     };
-    const report = restoreStore(restored, valueByKey, decode);
+    const report = await restoreStore(restored, valueByKey, decode);
     assert.deepEqual(report, { series: 3, restarted: [], blocks: 6 });
     assert.deepEqual([...valueByKey.keys()], others);
     assert.deepEqual(blocksOf(restored), blocksOf(store));
