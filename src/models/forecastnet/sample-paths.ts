@@ -6,7 +6,7 @@
 // a normal variable are those sums. With P far below 2^dimensions they are not: ranks are first rearranged until nearby
 // dimensions are uncorrelated (Owen 1994, "Controlling correlations in Latin hypercube samples"). Then the draws of small tables are moved,
 // sum by sum, towards the normal scores of their ranks (Paulin et al. 2020, "Sliced optimal transport sampling"). After that a dimension
-// is no longer exactly stratified, and 32 paths forecast as well as 100 without it (docs/architecture.md).
+// is no longer exactly stratified, and 48 paths forecast as well as 100 without it (docs/architecture.md).
 
 import { normalQuantile } from "../normal.ts";
 import { sobolRanks } from "./sobol.ts";
@@ -26,7 +26,7 @@ const MOST_MOVED = 256;
 /** How much a step counts in a sum, relative to the step after it. */
 const DECAYS = [0, 0.4, 0.7, 0.85, 0.95, 1];
 /** Passes over all sums. Long horizons get fewer, within `MOST_SUMS` sums in all, because a pass moves each of their draws more often. */
-const PASSES = { most: 20, least: 4 };
+const PASSES = { most: 40, least: 4 };
 const MOST_SUMS = 6_000;
 /** A worker needs a handful of shapes. The limit is for a search over many settings. */
 const MAX_CACHED = 256;
@@ -103,7 +103,7 @@ function evenSums(columns: readonly Float64Array[], scores: Float64Array, { hori
   );
   for (let pass = 0; pass < passes; pass++) {
     // Large moves first, small ones at the end.
-    const share = 0.05 + 0.3 * (1 - pass / passes);
+    const share = 0.02 + 0.15 * (1 - pass / passes);
     for (let h = 0; h < horizon; h++) {
       for (let k = 0; k < targets; k++) {
         const recent = (age: number) => columns[(h - age) * targets + k];
@@ -142,9 +142,13 @@ function moveSum(
   }
   for (let p = 0; p < order.length; p++) order[p] = p;
   order.sort((a, b) => sums[a] - sums[b] || a - b);
+  // Draws that cannot satisfy all sums at once would settle with too little variance, by the square of this correlation.
+  let product = 0;
+  for (let rank = 0; rank < order.length; rank++) product += scores[rank] * sums[order[rank]];
+  const correlation = product / Math.sqrt(dot(sums, sums) * sums.length);
   for (let rank = 0; rank < order.length; rank++) {
     const p = order[rank];
-    sums[p] = share * (scores[rank] - sums[p]);
+    sums[p] = share * (scores[rank] / correlation - sums[p]);
   }
   for (let age = 0; age < weights.length; age++) {
     const column = columnAt(age);

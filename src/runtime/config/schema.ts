@@ -288,9 +288,9 @@ export const schema = {
       0,
     ),
     paths: setting(
-      "Sample paths per forecast of a model, divided among its nets in blocks of 8. More cost in proportion and change little: docs/architecture.md says how much.",
+      "Sample paths per forecast of a model, divided among its nets in blocks of 8. The cost grows in proportion; docs/architecture.md says how little more of them change.",
       integer(1, 10_000),
-      32,
+      48,
     ),
     memoryMb: setting(
       "Device memory for weights with tensorflow, in MiB; the least recently used weights are evicted.",

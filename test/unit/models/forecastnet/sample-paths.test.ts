@@ -117,5 +117,5 @@ test("streams differ, calls do not", () => {
 test("the table is the same on every machine and in every release", () => {
   const { values } = pathNoise(24, 1, 100, 0);
   const found = createHash("sha256").update(Buffer.from(values.buffer)).digest("hex").slice(0, 16);
-  assert.equal(found, "1ac3584d976f0d9b");
+  assert.equal(found, "df299fc7fc012ce7");
 });
