@@ -115,9 +115,7 @@ export class Calibrator {
   load(stored: Float32Array, learntSteps: number): void {
     const { state } = this;
     if (!this.canLoad(stored.length)) {
-      throw new RangeError(
-        `a calibrator of this shape has ${state.length} numbers, not ${stored.length}`,
-      );
+      throw new RangeError(`a calibrator of this shape has ${state.length} numbers, not ${stored.length}`);
     }
     state.fill(0, stored.length);
     state.set(stored);
@@ -148,15 +146,28 @@ export class Calibrator {
     this.#learntSteps += matured.count * channels;
   }
 
+  /** What changes from forecast to forecast is in variables: a number that is read back from memory comes late. */
   #learnChannel({ count, quantiles, steps, actuals, units }: MaturedSlot, channel: number): void {
     const state = this.#floats;
     const start = this.#at;
-    const { moves: levelMoves, levels: calibrated, outputs, channels, horizon, reach } = this.#frame;
-    const { peaksAt, widthsAt } = this.#frame;
-    const { median, levels, below } = calibrated;
-    const { moves, widenings, pulls } = levelMoves;
-    const intervals = calibrated.lower.length;
+    const {
+      moves: levelMoves,
+      levels: calibrated,
+      outputs,
+      channels,
+      horizon,
+      reach,
+      remembered,
+    } = this.#frame;
+    const { median, levels } = calibrated;
+    const { moves, pulls } = levelMoves;
     const size = levels.length;
+    const peaksAt = start + this.#frame.peaksAt + channel * horizon;
+    const unitAt = start + this.#frame.unitsAt + channel;
+    const signAt = start + this.#frame.signsAt + channel;
+    const least = leastUnit * this.#scale[channel];
+    let typical = state[unitAt];
+    let sided = state[signAt];
     // The loop goes channel by channel, but updates are counted forecast by forecast.
     let updates = this.#learntSteps + channel + 1;
     for (let i = 0; i < count; i++, updates += channels) {
@@ -164,29 +175,66 @@ export class Calibrator {
       const at = place * size;
       const y = actuals[place];
       if (!Number.isFinite(y)) throw new RangeError(`cannot learn from ${y}`);
-      const output = start + channel * horizon + steps[i];
       const error = (y - this.#centreOf(quantiles, at)) * units[place];
-      const unit = this.#followError(channel, Math.abs(error), updates);
+      const distance = Math.abs(error);
+      typical = followed(
+        typical,
+        distance,
+        paceAt(distance > surprise * typical, updates / outputs),
+        horizon,
+      );
+      sided = Math.fround(sided + (Math.sign(error) - sided) / remembered);
+      const unit = typical > least ? typical : least;
       const step = unit * reach[steps[i]];
       const found = levelMoves.caseOf(y, quantiles, at);
-      const { isTied } = levelMoves;
-      const pull = this.#followSign(channel, error) * pulls[found];
-      for (let l = 0, o = output, m = found * size; l < size; l++, o += outputs, m++) {
-        if (l === median) continue;
-        const move = moves[m] + pull;
-        if (isTied && l < below === move > 0 && this.#isPressed(l, quantiles, at)) continue;
-        state[o] = clamped(state[o] + step * move);
+      const pull = sideOf(sided) * pulls[found];
+      const output = start + channel * horizon + steps[i];
+      if (levelMoves.isTied) {
+        this.#moveTied(found, pull, step, output, quantiles, at);
+      } else {
+        for (let l = 0, o = output, m = found * size; l < size; l++, o += outputs, m++)
+          if (l !== median) state[o] = clamped(state[o] + step * (moves[m] + pull));
       }
-      const share = unit / horizon;
-      for (let j = 0, w = start + widthsAt + channel, m = found * intervals; j < intervals; j++, w += channels) {
-        const widening = widenings[m + j];
-        if (isTied && widening < 0 && this.#isIntervalPressed(j, quantiles, at)) continue;
-        state[w] = clamped(state[w] + share * widening);
-      }
-      const peakAt = output + peaksAt;
+      this.#widen(found, unit / horizon, channel, quantiles, at);
+      const peakAt = peaksAt + steps[i];
       const peak = state[peakAt];
       const isOutside = y < quantiles[at] || y > quantiles[at + size - 1];
-      state[peakAt] = isOutside && Math.abs(error) > Math.abs(peak) ? clamped(error) : peak * fading;
+      state[peakAt] = isOutside && distance > Math.abs(peak) ? clamped(error) : peak * fading;
+    }
+    state[unitAt] = typical;
+    state[signAt] = sided;
+  }
+
+  #moveTied(
+    found: number,
+    pull: number,
+    step: number,
+    output: number,
+    quantiles: Float64Array,
+    at: number,
+  ): void {
+    const state = this.#floats;
+    const { moves: levelMoves, levels: calibrated, outputs } = this.#frame;
+    const { median, levels, below } = calibrated;
+    const { moves } = levelMoves;
+    const size = levels.length;
+    for (let l = 0, o = output, m = found * size; l < size; l++, o += outputs, m++) {
+      const move = moves[m] + pull;
+      if (l === median || (l < below === move > 0 && this.#isPressed(l, quantiles, at))) continue;
+      state[o] = clamped(state[o] + step * move);
+    }
+  }
+
+  #widen(found: number, share: number, channel: number, quantiles: Float64Array, at: number): void {
+    const state = this.#floats;
+    const { moves: levelMoves, levels: calibrated, channels, widthsAt } = this.#frame;
+    const { widenings, isTied } = levelMoves;
+    const intervals = calibrated.lower.length;
+    const first = found * intervals;
+    for (let j = 0, w = this.#at + widthsAt + channel; j < intervals; j++, w += channels) {
+      const widening = widenings[first + j];
+      if (isTied && widening < 0 && this.#isIntervalPressed(j, quantiles, at)) continue;
+      state[w] = clamped(state[w] + share * widening);
     }
   }
 
@@ -274,32 +322,28 @@ export class Calibrator {
     if (hasCentre) return (stated[at + below - 1] + stated[at + above]) / 2;
     return stated[at + (below > 0 ? below - 1 : 0)];
   }
+}
 
-  /**
-   * Moves u of a channel towards an error and returns it. `updates` includes the current one. The mean is one of square
-   * roots, so that rare large errors do not set the unit in which an interval of many small ones learns.
-   */
-  #followError(channel: number, error: number, updates: number): number {
-    const state = this.#floats;
-    const { unitsAt, outputs, horizon } = this.#frame;
-    const at = this.#at + unitsAt + channel;
-    const unit = state[at];
-    const pace = error > surprise * unit ? surprisedPace : usualPace;
-    const early = 1 / (updates / outputs + guessWeight);
-    const root = Math.sqrt(unit);
-    const next = root + ((Math.sqrt(error) - root) * Math.max(pace, early)) / horizon;
-    state[at] = clamped(next * next);
-    return Math.max(state[at], leastUnit * this.#scale[channel]);
-  }
+/** The pace of u at an update; `rounds` is the number of updates per output so far, this one included. */
+function paceAt(isSurprised: boolean, rounds: number): number {
+  const pace = isSurprised ? surprisedPace : usualPace;
+  // Later than that, the division would give less than the usual pace.
+  return rounds > 1 / usualPace ? pace : Math.max(pace, 1 / (rounds + guessWeight));
+}
 
-  /** Moves e of a channel towards the sign of an error and returns a: 0 while errors are two-sided, 1 when all are on one side. */
-  #followSign(channel: number, error: number): number {
-    const state = this.#floats;
-    const { signsAt, remembered } = this.#frame;
-    const at = this.#at + signsAt + channel;
-    state[at] += (Math.sign(error) - state[at]) / remembered;
-    return Math.max(0, Math.abs(state[at]) - oneSided) / (1 - oneSided);
-  }
+/**
+ * u after an error. The mean is one of square roots, so that rare large errors do not set the unit in which an interval of
+ * many small ones learns.
+ */
+function followed(typical: number, distance: number, pace: number, horizon: number): number {
+  const root = Math.sqrt(typical);
+  const next = root + ((Math.sqrt(distance) - root) * pace) / horizon;
+  return Math.fround(clamped(next * next));
+}
+
+/** a: 0 while errors are two-sided, 1 when all are on one side. */
+function sideOf(sided: number): number {
+  return Math.max(0, Math.abs(sided) - oneSided) / (1 - oneSided);
 }
 
 const zeroes: readonly number[] = [];

@@ -45,7 +45,8 @@ export function rowBytes({ horizon, channels, levels }: Omit<RowShape, "median">
 
 /** A number less its base, in single precision and never infinite: what forecasts and observations are compared in. */
 export function relativeTo(base: number, value: number): number {
-  return Math.fround(Math.max(-LARGEST, Math.min(LARGEST, value - base)));
+  const relative = value - base;
+  return Math.fround(relative > LARGEST ? LARGEST : relative < -LARGEST ? -LARGEST : relative);
 }
 
 /** The unit of the fine codes of a channel; 0 when all numbers are equal. `head` is the second half of its head. */
@@ -88,6 +89,7 @@ export class RowScratch {
   readonly ints: Int32Array;
   /** [level][step] of one channel. */
   readonly #relative: Float64Array;
+  readonly #codes: Int32Array;
 
   constructor(shape: RowShape) {
     this.shape = shape;
@@ -95,6 +97,7 @@ export class RowScratch {
     this.floats = new Float32Array(this.bytes.buffer, 0, 2 * shape.channels);
     this.ints = new Int32Array(this.bytes.buffer, 0, 2 * shape.channels);
     this.#relative = new Float64Array(shape.levels * shape.horizon);
+    this.#codes = new Int32Array(shape.levels * shape.horizon);
   }
 
   /**
@@ -133,15 +136,16 @@ export class RowScratch {
     this.ints[2 * channel + 1] = (power << 16) | top;
     const size = cellBytes(levels);
     const start = channels * HEAD_BYTES + channel * size;
-    for (let i = 0; i < relative.length; i++) relative[i] = ((relative[i] - lowest) * perUnit + 0.5) | 0;
+    const codes = this.#codes;
+    for (let i = 0; i < codes.length; i++) codes[i] = (relative[i] - lowest) * perUnit + 0.5;
     for (let h = 0, at = start; h < horizon; h++, at += channels * size) this.#encodeCell(h, at, top);
   }
 
-  /** From the fine codes in `relative`. */
+  /** From the fine codes of its channel. */
   #encodeCell(h: number, at: number, top: number): void {
     const { horizon, levels, median } = this.shape;
     const { bytes } = this;
-    const codes = this.#relative;
+    const codes = this.#codes;
     const centre = codes[median * horizon + h];
     let below = 0;
     for (let l = 0, i = h; l < median; l++, i += horizon)

@@ -31,9 +31,12 @@ interface Layout {
   readonly rows: Ring;
   /** Forecasts in memory. */
   readonly heads: Ring;
-  /** One per step: number of its first cell, and its ring. */
+  /** One per step: number of its first cell, length of its ring, and the reciprocal of that. */
   readonly first: Int32Array;
-  readonly rings: readonly Ring[];
+  readonly lengths: Float64Array;
+  readonly reciprocals: Float64Array;
+  /** Of the rings, one after the other: the cell of each place. */
+  readonly cellAt: Int32Array;
   readonly cells: number;
   /** Of the cells of all channels. */
   readonly cellBytes: number;
@@ -61,7 +64,6 @@ export interface PendingRow {
 }
 
 export class PendingForecasts {
-  readonly shape: PendingShape;
   readonly #layout: Layout;
   readonly #block: Block;
   readonly #at: number;
@@ -77,12 +79,16 @@ export class PendingForecasts {
 
   constructor(shape: PendingShape, place: Place = placeAlone(layoutOf(shape).bytes)) {
     const layout = layoutOf(shape);
-    this.shape = layout.shape;
     this.#layout = layout;
     this.#block = place.block;
     this.#at = place.at;
     const { headSize, heads } = layout;
-    for (let i = 0, at = (place.at >> 2) + 2; i < heads.length; i++, at += headSize) place.block.ints[at] = NO_HEAD;
+    for (let i = 0, at = (place.at >> 2) + 2; i < heads.length; i++, at += headSize)
+      place.block.ints[at] = NO_HEAD;
+  }
+
+  get shape(): PendingShape {
+    return this.#layout.shape;
   }
 
   get rows(): number {
@@ -105,7 +111,17 @@ export class PendingForecasts {
   lookBack(slot: number, matured: MaturedSlot): void {
     const { shape } = this;
     const { horizon, channels, levels, grace } = shape;
-    const { first, rings, heads, stride, headSize, cellsAt, cellBytes: size } = this.#layout;
+    const {
+      first,
+      lengths,
+      reciprocals,
+      cellAt,
+      heads,
+      stride,
+      headSize,
+      cellsAt,
+      cellBytes: size,
+    } = this.#layout;
     const block = this.#block;
     const { ints } = block;
     const others = this.#otherVersions;
@@ -119,7 +135,7 @@ export class PendingForecasts {
       const head = headsAt + place * headSize;
       if (ints[head] !== (origin | 0) || ints[head + 2] === NO_HEAD) continue;
       if (others?.has(place)) continue;
-      const cell = first[h - 1] + placeIn(rings[h - 1], group);
+      const cell = cellAt[first[h - 1] + placeOf(group, lengths[h - 1], reciprocals[h - 1])];
       matured.addCells(h - 1, shape, block, this.#at + cellsAt + cell * size, head + 1);
     }
   }
@@ -218,12 +234,23 @@ export class PendingForecasts {
 
   /** Index of the bytes of a step, 0 for the first. */
   #cellOf(originSlot: number, step: number): number {
-    const { first, rings, cellsAt, cellBytes: size } = this.#layout;
-    return this.#at + cellsAt + (first[step] + placeIn(rings[step], this.#groupOf(originSlot))) * size;
+    const { first, lengths, reciprocals, cellAt, cellsAt, cellBytes: size } = this.#layout;
+    const place = placeOf(this.#groupOf(originSlot), lengths[step], reciprocals[step]);
+    return this.#at + cellsAt + cellAt[first[step] + place] * size;
   }
 
   #put(originSlot: number, otherVersion: string | null, scratch: RowScratch): number {
-    const { heads, headSize, first, rings, cellsAt, bitsAt, cellBytes: size } = this.#layout;
+    const {
+      heads,
+      headSize,
+      first,
+      lengths,
+      reciprocals,
+      cellAt,
+      cellsAt,
+      bitsAt,
+      cellBytes: size,
+    } = this.#layout;
     const { ints, bytes } = this.#block;
     const group = this.#groupOf(originSlot);
     const row = this.rowOf(originSlot);
@@ -234,7 +261,7 @@ export class PendingForecasts {
     const source = scratch.bytes;
     const start = this.#at + cellsAt;
     for (let h = 0, from = (headSize - 1) * 4; h < first.length; h++) {
-      const to = start + (first[h] + placeIn(rings[h], group)) * size;
+      const to = start + cellAt[first[h] + placeOf(group, lengths[h], reciprocals[h])] * size;
       for (let i = 0; i < size; i++) bytes[to + i] = source[from++];
     }
     bytes[this.#at + bitsAt + (row >> 3)] |= 1 << (row & 7);
@@ -288,7 +315,11 @@ function layoutWith(shape: PendingShape, stride: number): Layout {
     rows,
     heads,
     first,
-    rings,
+    lengths: Float64Array.from(rings, ({ length }) => length),
+    reciprocals: Float64Array.from(rings, ({ reciprocal }) => reciprocal),
+    cellAt: Int32Array.from(
+      rings.flatMap(({ length }, h) => neighbours(length, grace).map((i) => first[h] + i)),
+    ),
     cells,
     cellBytes: channels * cellBytes(levels),
     headSize,
@@ -297,6 +328,18 @@ function layoutWith(shape: PendingShape, stride: number): Layout {
     bytes: bitsAt + Math.ceil(rows.length / 8),
     scratch: new RowScratch(shape),
   };
+}
+
+/**
+ * The order of a ring's cells in memory. An observation reads step h of the forecast h slots ago, and its own forecast
+ * then writes step h `grace` places before. In this order the two are neighbours, mostly in one line of the cache.
+ */
+function neighbours(length: number, grace: number): number[] {
+  const cells = new Array<number>(length).fill(-1);
+  let next = 0;
+  for (let from = 0; from < length; from++)
+    for (let place = from; cells[place] < 0; place = (place + grace) % length) cells[place] = next++;
+  return cells;
 }
 
 /** Places that are used again and again. The reciprocal spares a division, which takes longer than all else in a cell. */
@@ -310,8 +353,12 @@ function ringFor(slots: number, stride: number): Ring {
   return { length, reciprocal: 1 / length };
 }
 
-/** The number modulo the length. */
 function placeIn({ length, reciprocal }: Ring, number: number): number {
+  return placeOf(number, length, reciprocal);
+}
+
+/** The number modulo the length. */
+function placeOf(number: number, length: number, reciprocal: number): number {
   const rest = number - Math.floor(number * reciprocal) * length;
   return rest < 0 ? rest + length : rest < length ? rest : rest - length;
 }

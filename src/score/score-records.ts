@@ -120,7 +120,11 @@ function sumsOf({ rolling: { sums }, frame: { base, errorCap } }: ScoringPeriod)
 }
 
 /** The forecast that was added last. */
-export function writeAdded({ pending }: ScoringPeriod, originSlot: number, otherVersion: string | null): Buffer {
+export function writeAdded(
+  { pending }: ScoringPeriod,
+  originSlot: number,
+  otherVersion: string | null,
+): Buffer {
   return writeRow({ originSlot, otherVersion, bytes: pending.added });
 }
 

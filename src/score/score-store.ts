@@ -13,7 +13,7 @@ import type { PendingRow } from "./pending-forecasts.ts";
 import { createScoreRule } from "./rolling-scores.ts";
 import { readPending, readState, readStateKey, type ScoreRecord, type StoredState } from "./score-records.ts";
 import { ScoringPeriod, Scratch } from "./scoring-period.ts";
-import { type ObservedPast, type ScoringRules, SeriesScores } from "./series-scores.ts";
+import { type ObservedPast, periodRules, type ScoringRules, SeriesScores } from "./series-scores.ts";
 
 export interface ScoreStoreParts extends Omit<ScoringRules, "scratch" | "seriesByPhase"> {
   /** Levels of the quantiles that forecasts state, ascending. */
@@ -111,13 +111,11 @@ export class ScoreStore {
         version: modelVersion,
         channels: naiveErrors.length,
         horizon,
-        lateSlots: settings.gapMax,
-        rollingSteps: this.#rules.rollingSteps(settings),
         naiveErrors,
         base,
         errorCap,
-        isCalibrated: this.#rules.calibration.enabled,
       },
+      periodRules(this.#rules, settings),
       this.#rules.scratch,
     );
     period.rolling.load({ sums, newestSlot, scoredSlots });

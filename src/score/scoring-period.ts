@@ -27,16 +27,19 @@ interface PeriodFrame {
   readonly version: string;
   readonly horizon: number;
   readonly channels: number;
-  /** Slots for which a forecast stays pending after its last step, for late observations; at most the horizon. */
-  readonly lateSlots: number;
-  /** Age in slots at which a score weighs 1/e. */
-  readonly rollingSteps: number;
   /** One per channel: what errors are divided by. Positive. */
   readonly naiveErrors: readonly number[];
   /** One per channel. */
   readonly base: readonly number[];
   /** Most that the mean error of one slot adds to the capped MASE; Infinity for no cap. */
   readonly errorCap: number;
+}
+
+interface PeriodRules {
+  /** Slots for which a forecast stays pending after its last step, for late observations; at most the horizon. */
+  readonly lateSlots: number;
+  /** Age in slots at which a score weighs 1/e. */
+  readonly rollingSteps: number;
   readonly isCalibrated: boolean;
 }
 
@@ -49,10 +52,9 @@ export class ScoringPeriod {
   readonly #scratch: Scratch;
   /** Holds the numbers of all three. */
   readonly #place: Place;
-  readonly #bytes: number;
 
-  constructor(frame: PeriodFrame, scratch: Scratch) {
-    const { horizon, channels, lateSlots, naiveErrors, isCalibrated } = frame;
+  constructor(frame: PeriodFrame, { lateSlots, rollingSteps, isCalibrated }: PeriodRules, scratch: Scratch) {
+    const { horizon, channels, naiveErrors } = frame;
     const { rule, memory } = scratch;
     const { levels } = rule;
     const grace = Math.min(lateSlots, horizon);
@@ -68,11 +70,10 @@ export class ScoringPeriod {
     const calibratorAt = 8 * rule.sumCount;
     const calibratorEnd = calibratorAt + (isCalibrated ? Calibrator.bytesOf(calibratorShape) : 0);
     const pendingAt = Math.ceil(calibratorEnd / 8) * 8;
-    this.#bytes = pendingAt + PendingForecasts.bytesOf(pendingShape);
-    this.#place = memory.take(this.#bytes);
+    this.#place = memory.take(pendingAt + PendingForecasts.bytesOf(pendingShape));
     const { block, at } = this.#place;
     this.frame = frame;
-    this.rolling = new RollingScores(rule, frame.rollingSteps, this.#place);
+    this.rolling = new RollingScores(rule, rollingSteps, this.#place);
     this.calibrator = isCalibrated ? new Calibrator(calibratorShape, { block, at: at + calibratorAt }) : null;
     this.pending = new PendingForecasts(pendingShape, { block, at: at + pendingAt });
     this.#scratch = scratch;
@@ -80,7 +81,7 @@ export class ScoringPeriod {
 
   /** Gives its memory to other series. The period must not be used afterwards. */
   end(): void {
-    this.#scratch.memory.giveBack(this.#place, this.#bytes);
+    this.#scratch.memory.giveBack(this.#place);
   }
 
   scores(): LiveScores | null {

@@ -3,6 +3,8 @@
 // place gives it back.
 
 export interface Block {
+  /** Of each place. */
+  readonly placeBytes: number;
   /** All over the same bytes. */
   readonly doubles: Float64Array;
   readonly floats: Float32Array;
@@ -32,32 +34,37 @@ export class SeriesMemory {
     }
     const used = places.free.pop();
     if (used !== undefined) return used;
-    const block = blockOf(places.blockBytes);
+    const block = blockOf(places.blockBytes, size);
     for (let at = places.blockBytes - size; at > 0; at -= size) places.free.push({ block, at });
     // The next block is twice as large.
-    places.blockBytes = Math.max(size, Math.floor(Math.min(2 * places.blockBytes, LARGEST_BLOCK) / size) * size);
+    places.blockBytes = Math.max(
+      size,
+      Math.floor(Math.min(2 * places.blockBytes, LARGEST_BLOCK) / size) * size,
+    );
     return { block, at: 0 };
   }
 
-  giveBack({ block, at }: Place, bytes: number): void {
-    const size = placeBytes(bytes);
-    block.bytes.fill(0, at, at + size);
-    this.#bySize.get(size)?.free.push({ block, at });
+  giveBack(place: Place): void {
+    const { block, at } = place;
+    block.bytes.fill(0, at, at + block.placeBytes);
+    this.#bySize.get(block.placeBytes)?.free.push(place);
   }
 }
 
 /** A place that belongs to no memory, for one that is used alone. */
 export function placeAlone(bytes: number): Place {
-  return { block: blockOf(placeBytes(bytes)), at: 0 };
+  const size = placeBytes(bytes);
+  return { block: blockOf(size, size), at: 0 };
 }
 
 function placeBytes(bytes: number): number {
   return Math.ceil(bytes / 8) * 8;
 }
 
-function blockOf(bytes: number): Block {
+function blockOf(bytes: number, size: number): Block {
   const buffer = new ArrayBuffer(bytes);
   return {
+    placeBytes: size,
     doubles: new Float64Array(buffer),
     floats: new Float32Array(buffer),
     ints: new Int32Array(buffer),

@@ -16,7 +16,14 @@ import { type Life, lineOf, newLife, type Phase } from "../models/life.ts";
 import { errorCapOf, meanOf, naiveErrorOf } from "../models/scores.ts";
 import type { CountedSeries } from "../runtime/fleet-quality.ts";
 import type { PendingRow } from "./pending-forecasts.ts";
-import { liveKey, pendingKey, type ScoreRecord, writeAdded, writePending, writeState } from "./score-records.ts";
+import {
+  liveKey,
+  pendingKey,
+  type ScoreRecord,
+  writeAdded,
+  writePending,
+  writeState,
+} from "./score-records.ts";
 import { ScoringPeriod, type Scratch, SLOTS_PER_STATE } from "./scoring-period.ts";
 
 /** The same for all series of a score store. */
@@ -34,6 +41,14 @@ export interface ObservedPast {
   readonly newestSlot: number;
   /** Null where nothing was observed. */
   valuesAt(slot: number): readonly number[] | null;
+}
+
+export function periodRules({ rollingSteps, calibration }: ScoringRules, settings: SeriesSettings) {
+  return {
+    lateSlots: settings.gapMax,
+    rollingSteps: rollingSteps(settings),
+    isCalibrated: calibration.enabled,
+  };
 }
 
 const METHOD = "adaptive-conformal";
@@ -262,13 +277,11 @@ export class SeriesScores implements CountedSeries {
         version,
         channels,
         horizon: settings.horizon,
-        lateSlots: settings.gapMax,
-        rollingSteps: this.#rules.rollingSteps(settings),
         naiveErrors: naiveErrorsOf(window, serving),
-        base: Array.from(values.subarray(values.length - channels)),
+        base: Array.from({ length: channels }, (_, c) => values[values.length - channels + c]),
         errorCap: validationMase === null ? Number.POSITIVE_INFINITY : errorCapOf(validationMase),
-        isCalibrated: this.#rules.calibration.enabled,
       },
+      periodRules(this.#rules, settings),
       this.#rules.scratch,
     );
     this.#storeState();
