@@ -129,12 +129,14 @@ export interface KeptForecastRecord {
   readonly originSlot: number;
   /** The version of the model, or of the baseline, that made it; empty for the version of the LiveState. */
   readonly modelVersion: string;
-  /** Float64, little-endian, two per channel: the number that code 0 stands for, less the base that the series' LiveState holds for the channel; and what a code counts in, a power of two, 0 when all numbers are the same. */
+  /** Of earlier versions, empty when there are cells. Float64, little-endian, two per channel: the number that code 0 stands for, less the base that the series' LiveState holds for the channel; and what a code counts in, a power of two, 0 when all numbers are the same. */
   readonly scales: Buffer;
-  /** The quantiles as they were stated: 16 bits each, little-endian, step after step, channel after channel, level after level. */
+  /** Of earlier versions, empty when there are cells. The quantiles as they were stated: 16 bits each, little-endian, step after step, channel after channel, level after level. */
   readonly codes: Buffer;
-  /** The quantiles as earlier versions stored them: Float32, little-endian, level after level, channel after channel, step after step; less the base of the channel. Empty when there are codes. */
+  /** Of still earlier versions. The quantiles as they were stated: Float32, little-endian, level after level, channel after channel, step after step; less the base of the channel. Empty when there are codes or cells. */
   readonly quantiles: Buffer;
+  /** The quantiles as they were stated, less the base that the series' LiveState holds for the channel, little-endian. First, per channel: the lowest number (Float32), the highest fine code (UInt16), and the power of two that a fine code counts in from the lowest number (Int16; -32768 when all numbers are equal). Then step after step, channel after channel: the fine code of the median (UInt16); one byte with the powers of two in which the distances below it (low 4 bits) and above it are counted; and the distance of every other level from the median, one byte each, where 255 stands for the lowest or highest number. */
+  readonly cells: Buffer;
 }
 
 /** Where the series stands: COLD no model of its own, TRAINING one is asked for, CHAMPION its model serves, DRIFTING its model serves and is stale. */
@@ -913,6 +915,48 @@ export const schemaVersions: Readonly<Record<RecordName, readonly AvroSchema[]>>
           "type": "bytes",
           "default": "",
           "doc": "The quantiles as earlier versions stored them: Float32, little-endian, level after level, channel after channel, step after step; less the base of the channel. Empty when there are codes."
+        }
+      ]
+    },
+    {
+      "type": "record",
+      "name": "KeptForecast",
+      "namespace": "forecastnet",
+      "doc": "A forecast that is kept until its future has arrived, to be scored. On the state topic its key is the series id and the forecast's place in a ring, so that a later forecast takes the place of one that has matured. Levels, horizon and channels are those of the series' LiveState.",
+      "fields": [
+        {
+          "name": "originSlot",
+          "type": "long",
+          "doc": "Grid index of the origin; step h lies h slots later."
+        },
+        {
+          "name": "modelVersion",
+          "type": "string",
+          "doc": "The version of the model, or of the baseline, that made it; empty for the version of the LiveState."
+        },
+        {
+          "name": "scales",
+          "type": "bytes",
+          "default": "",
+          "doc": "Of earlier versions, empty when there are cells. Float64, little-endian, two per channel: the number that code 0 stands for, less the base that the series' LiveState holds for the channel; and what a code counts in, a power of two, 0 when all numbers are the same."
+        },
+        {
+          "name": "codes",
+          "type": "bytes",
+          "default": "",
+          "doc": "Of earlier versions, empty when there are cells. The quantiles as they were stated: 16 bits each, little-endian, step after step, channel after channel, level after level."
+        },
+        {
+          "name": "quantiles",
+          "type": "bytes",
+          "default": "",
+          "doc": "Of still earlier versions. The quantiles as they were stated: Float32, little-endian, level after level, channel after channel, step after step; less the base of the channel. Empty when there are codes or cells."
+        },
+        {
+          "name": "cells",
+          "type": "bytes",
+          "default": "",
+          "doc": "The quantiles as they were stated, less the base that the series' LiveState holds for the channel, little-endian. First, per channel: the lowest number (Float32), the highest fine code (UInt16), and the power of two that a fine code counts in from the lowest number (Int16; -32768 when all numbers are equal). Then step after step, channel after channel: the fine code of the median (UInt16); one byte with the powers of two in which the distances below it (low 4 bits) and above it are counted; and the distance of every other level from the median, one byte each, where 255 stands for the lowest or highest number."
         }
       ]
     },
