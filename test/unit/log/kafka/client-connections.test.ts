@@ -67,7 +67,11 @@ test("fetches have a connection of their own, so that no other request waits beh
   for (const [i, name] of ["general", "fetches"].entries())
     Object.assign(connections.pool[i], { failIfNotConnected: () => used.push(name) });
   await sendRequest(connections, end, 5);
-  await sendRequest(connections, fetchCommitted({ ...withoutSession, places: [] }, { maxWaitMs: 1, maxBytes: 1 }), 5);
+  await sendRequest(
+    connections,
+    fetchCommitted({ ...withoutSession, places: [] }, { maxWaitMs: 1, maxBytes: 1 }),
+    5,
+  );
   assert.deepEqual(used, ["general", "fetches"]);
 });
 
