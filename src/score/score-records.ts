@@ -119,22 +119,7 @@ function sumsOf({ rolling: { sums }, frame: { base, errorCap } }: ScoringPeriod)
   return numbers;
 }
 
-/** The forecast that was added last. */
-export function writeAdded(
-  { pending }: ScoringPeriod,
-  originSlot: number,
-  otherVersion: string | null,
-): Buffer {
-  return writeRow({ originSlot, otherVersion, bytes: pending.added });
-}
-
-/** Null when no forecast is in memory for the row. */
-export function writePending({ pending }: ScoringPeriod, row: number): Buffer | null {
-  const read = pending.read(row);
-  return read && writeRow(read);
-}
-
-function writeRow({ originSlot, otherVersion, bytes }: PendingRow): Buffer {
+export function writePending({ originSlot, otherVersion, bytes }: PendingRow): Buffer {
   writer.begin(keptHeader);
   writeKeptForecast(writer, {
     originSlot,

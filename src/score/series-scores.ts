@@ -20,7 +20,6 @@ import {
   liveKey,
   pendingKey,
   type ScoreRecord,
-  writeAdded,
   writePending,
   writeState,
 } from "./score-records.ts";
@@ -68,8 +67,8 @@ export class SeriesScores implements CountedSeries {
   #isStateDue = false;
   /** The newest slot scored in the stored state. */
   #storedSlot = Number.NEGATIVE_INFINITY;
-  /** The record of the newest pending forecast. */
-  #newest: { readonly row: number; readonly value: Buffer } | null = null;
+  /** The records of the forecasts made since the last `takeRecords`. Null for none. */
+  #written: { readonly row: number; value: Buffer }[] | null = null;
 
   constructor(seriesId: string, rules: ScoringRules, changed: Set<SeriesScores>) {
     this.seriesId = seriesId;
@@ -191,7 +190,7 @@ export class SeriesScores implements CountedSeries {
     if (place === row) return;
     // Stored by a version, or under settings, that numbered rows otherwise: it moves with the next batch.
     this.deleteRow(row);
-    pending.markChanged(place);
+    this.#write(place, forecast);
   }
 
   /**
@@ -201,7 +200,7 @@ export class SeriesScores implements CountedSeries {
    */
   catchUp(past: ObservedPast, lastSlot: number): void {
     const period = this.#period;
-    if (period === null) return;
+    if (period === null || period.pending.newestOrigin === Number.NEGATIVE_INFINITY) return;
     // Slots up to the newest forecast had their turn before it was resumed.
     const { newestOrigin } = period.pending;
     const from = Math.max(period.rolling.newestSlot, newestOrigin) + 1;
@@ -236,25 +235,20 @@ export class SeriesScores implements CountedSeries {
   takeRecords(records: ScoreRecord[]): void {
     const { seriesId } = this;
     const period = this.#period;
-    const newest = this.#newest;
-    const changed = period?.pending.takeChanged() ?? none;
-    for (const row of changed) {
-      const value = newest?.row === row ? newest.value : period && writePending(period, row);
-      // More forecasts were made than stay in memory: the state is stored with this batch, and needs only those.
-      if (value !== null) records.push({ key: pendingKey(seriesId, row), value });
+    const written = this.#written ?? none;
+    for (const row of this.#staleRows) {
+      if (!written.some((one) => one.row === row)) records.push({ key: pendingKey(seriesId, row), value: null });
     }
-    for (const row of this.#staleRows)
-      if (!changed.includes(row)) records.push({ key: pendingKey(seriesId, row), value: null });
+    for (const { row, value } of written) records.push({ key: pendingKey(seriesId, row), value });
     if (this.#isStateDue) {
       records.push({ key: liveKey(seriesId), value: writeState(seriesId, period, this.#life) });
       this.#storedSlot = period?.rolling.newestSlot ?? Number.NEGATIVE_INFINITY;
     }
     this.#isStateDue = false;
     this.#staleRows = none;
-    this.#newest = null;
+    this.#written = null;
   }
 
-  /** Writes the record at once: at the end of the batch the forecast has left the processor's cache. */
   #addPending(
     period: ScoringPeriod,
     { originSlot }: Window,
@@ -263,7 +257,17 @@ export class SeriesScores implements CountedSeries {
   ): void {
     this.#storeStateBy(originSlot);
     const row = period.addPending(originSlot, stated, otherVersion);
-    if (row >= 0) this.#newest = { row, value: writeAdded(period, originSlot, otherVersion) };
+    if (row >= 0) this.#write(row, { originSlot, otherVersion, bytes: period.pending.added });
+  }
+
+  /** At once: at the end of the batch, forecasts after it may have taken some of its places in memory. */
+  #write(row: number, forecast: PendingRow): void {
+    const value = writePending(forecast);
+    this.#written ??= [];
+    const before = this.#written.find((one) => one.row === row);
+    if (before === undefined) this.#written.push({ row, value });
+    else before.value = value;
+    this.#changed.add(this);
   }
 
   #begin(version: string, window: Window, given: ServingFacts | null): ScoringPeriod {
@@ -271,6 +275,7 @@ export class SeriesScores implements CountedSeries {
     const serving = given !== null && lineOf(given.version) === version ? given : null;
     const validationMase = serving?.validationMase ?? null;
     for (const row of this.#period?.pending.filledRows() ?? none) this.deleteRow(row);
+    this.#written = null;
     this.#period?.end();
     this.#period = new ScoringPeriod(
       {

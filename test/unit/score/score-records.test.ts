@@ -135,7 +135,7 @@ describe("pending forecasts", () => {
     }
   });
 
-  test("of many forecasts of one batch, those that can be scored are written, each in its row", () => {
+  test("several forecasts of one batch are written, each in its row", () => {
     const scoreStore = scoreStoreOf();
     const live = scoreStore.of("s");
     for (let slot = 0; slot <= 22; slot++) publish(live, slot);
@@ -149,7 +149,7 @@ describe("pending forecasts", () => {
     });
     assert.deepEqual(
       origins.sort(),
-      [3, 4, 5, 6, 7].map((row) => `s#f${row} ${row + 15}`),
+      Array.from({ length: 15 }, (_, row) => `s#f${row} ${row < 8 ? row + 15 : row}`).sort(),
     );
   });
 
