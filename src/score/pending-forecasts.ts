@@ -228,7 +228,8 @@ function layoutOf(shape: PendingShape): Layout {
   if (layout === undefined) {
     const most = Math.max(rowBytes(shape), MOST_BYTES);
     let stride = 1;
-    while (stride < horizon + grace && cellsWith(shape, stride) * channels * cellBytes(levels) > most) stride++;
+    while (stride < horizon + grace && cellsWith(shape, stride) * channels * cellBytes(levels) > most)
+      stride++;
     layout = layoutWith(shape, stride);
     layoutByShape.set(name, layout);
   }

@@ -16,13 +16,7 @@ import { type Life, lineOf, newLife, type Phase } from "../models/life.ts";
 import { errorCapOf, meanOf, naiveErrorOf } from "../models/scores.ts";
 import type { CountedSeries } from "../runtime/fleet-quality.ts";
 import type { PendingRow } from "./pending-forecasts.ts";
-import {
-  liveKey,
-  pendingKey,
-  type ScoreRecord,
-  writePending,
-  writeState,
-} from "./score-records.ts";
+import { liveKey, pendingKey, type ScoreRecord, writePending, writeState } from "./score-records.ts";
 import { ScoringPeriod, type Scratch, SLOTS_PER_STATE } from "./scoring-period.ts";
 
 /** The same for all series of a score store. */
@@ -65,7 +59,7 @@ export class SeriesScores implements CountedSeries {
   #staleRows: readonly number[] = none;
   /** True when the stored state cannot be brought up to date from what else is stored. */
   #isStateDue = false;
-  /** The newest slot scored in the stored state. */
+  /** The settled slot of the stored state. */
   #storedSlot = Number.NEGATIVE_INFINITY;
   /** The records of the forecasts made since the last `takeRecords`. Null for none. */
   #written: { readonly row: number; value: Buffer }[] | null = null;
@@ -134,13 +128,16 @@ export class SeriesScores implements CountedSeries {
   score(placement: Placement): number {
     const period = this.#period;
     if (period === null) return 0;
-    const { newestSlot } = period.rolling;
+    const { slot, replaced } = placement;
+    const { settledSlot } = period;
     const scored = period.score(placement);
+    // Slots in their order can be scored again after a restart. Others cannot, and a late one that is scored no more must
+    // not be scored then.
+    const isInOrder = replaced === null && slot > settledSlot;
+    if (isInOrder && scored > 0) this.#storeStateBy(slot);
+    else if (!isInOrder && (scored > 0 || (slot > this.#storedSlot && !isRepeated(placement))))
+      this.#storeState();
     if (scored === 0) return 0;
-    // Slots in their order can be scored again after a restart, others cannot.
-    const isInOrder = placement.replaced === null && placement.slot > newestSlot;
-    if (isInOrder) this.#storeStateBy(placement.slot);
-    else this.#storeState();
     this.#changed.add(this);
     return scored;
   }
@@ -174,11 +171,11 @@ export class SeriesScores implements CountedSeries {
   }
 
   /** Continues from stored facts. */
-  resume(life: Life, period: ScoringPeriod | null): void {
+  resume(life: Life, period: ScoringPeriod | null, settledSlot = Number.NEGATIVE_INFINITY): void {
     this.#moveTo(life);
     this.#period?.end();
     this.#period = period;
-    this.#storedSlot = period?.rolling.newestSlot ?? Number.NEGATIVE_INFINITY;
+    this.#storedSlot = settledSlot;
   }
 
   /** Takes a forecast back from the row of the topic that holds it. Those of a series come in the order of their origins. */
@@ -202,9 +199,8 @@ export class SeriesScores implements CountedSeries {
     const period = this.#period;
     if (period === null || period.pending.newestOrigin === Number.NEGATIVE_INFINITY) return;
     // Slots up to the newest forecast had their turn before it was resumed.
-    const { newestOrigin } = period.pending;
-    const from = Math.max(period.rolling.newestSlot, newestOrigin) + 1;
-    const to = Math.min(lastSlot, past.newestSlot, newestOrigin + period.frame.horizon);
+    const from = Math.max(this.#storedSlot, period.settledSlot) + 1;
+    const to = Math.min(lastSlot, past.newestSlot, period.pending.newestOrigin + period.frame.horizon);
     for (let slot = from; slot <= to; slot++) {
       const values = past.valuesAt(slot);
       if (values !== null) period.score({ slot, values, replaced: null });
@@ -237,12 +233,13 @@ export class SeriesScores implements CountedSeries {
     const period = this.#period;
     const written = this.#written ?? none;
     for (const row of this.#staleRows) {
-      if (!written.some((one) => one.row === row)) records.push({ key: pendingKey(seriesId, row), value: null });
+      if (!written.some((one) => one.row === row))
+        records.push({ key: pendingKey(seriesId, row), value: null });
     }
     for (const { row, value } of written) records.push({ key: pendingKey(seriesId, row), value });
     if (this.#isStateDue) {
       records.push({ key: liveKey(seriesId), value: writeState(seriesId, period, this.#life) });
-      this.#storedSlot = period?.rolling.newestSlot ?? Number.NEGATIVE_INFINITY;
+      this.#storedSlot = period?.settledSlot ?? Number.NEGATIVE_INFINITY;
     }
     this.#isStateDue = false;
     this.#staleRows = none;
@@ -311,6 +308,11 @@ export class SeriesScores implements CountedSeries {
     seriesByPhase[life.phase]++;
     this.#life = life;
   }
+}
+
+/** True for a value that was sent twice. */
+export function isRepeated({ values, replaced }: Pick<Placement, "values" | "replaced">): boolean {
+  return replaced?.every((value, c) => value === values[c]) ?? false;
 }
 
 /** The version of the serving model, also when the cold tier stood in for it; without a model, the cold tier's. */

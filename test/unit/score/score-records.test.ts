@@ -65,6 +65,7 @@ function stateBy(live: SeriesScores): Buffer {
     probation: probation && { predecessorMase: probation.predecessorMase, since: probation.sinceMs },
     competedAt: life.competedMs,
     verdict: life.verdict,
+    settledSlot: period === null ? null : Math.max(rolling?.newestSlot ?? 0, period.pending.newestOrigin),
   });
 }
 
