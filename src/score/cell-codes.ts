@@ -4,7 +4,7 @@
 // Fine codes: the quantiles of a channel are counted in a power of two, from the lowest of them, up to 65,535.
 // Cells: what the forecast states for one step and channel. The quantile at the median is stored as its fine code, the
 // others as their distance from it in 8 bits, counted in a power of two of fine codes that fits the largest distance on
-// their side. So a quantile is off by at most a 508th of the width of its side. Rounding keeps the order.
+// their side. So a quantile is off by at most a 254th of the width of its side. Rounding keeps the order.
 //
 // Exact are the median, quantiles equal to it, the lowest and the highest number of the forecast (so bounds, and both
 // values of a two-valued series), and all of a cell whose sides are narrower than 255 fine codes. An observation is
@@ -130,7 +130,8 @@ export class RowScratch {
     const power = powerOf(high - low);
     const unit = power === FLAT ? 0 : powers[power - LEAST_POWER];
     const perUnit = power === FLAT ? 0 : powers[-power - LEAST_POWER];
-    const lowest = power === FLAT ? low : Math.floor(low * perUnit) * unit;
+    // To the nearest, so that the lowest number has code 0.
+    const lowest = power === FLAT ? low : Math.floor(low * perUnit + 0.5) * unit;
     const top = ((high - lowest) * perUnit + 0.5) | 0;
     this.floats[2 * channel] = lowest;
     this.ints[2 * channel + 1] = (power << 16) | top;

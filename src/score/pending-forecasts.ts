@@ -70,7 +70,6 @@ export class PendingForecasts {
   #newestOrigin = EMPTY;
   /** By head: versions of forecasts that the current version did not make. Null when there are none. */
   #otherVersions: Map<number, string> | null = null;
-  #changed: number[] | null = null;
 
   /** Bytes that `place` must have. */
   static bytesOf(shape: PendingShape): number {
@@ -154,9 +153,7 @@ export class PendingForecasts {
     if (this.#groupOf(originSlot) <= this.#groupOf(this.#newestOrigin)) return -1;
     const { scratch } = this.#layout;
     scratch.encode(stated, base);
-    const row = this.#put(originSlot, otherVersion, scratch);
-    this.markChanged(row);
-    return row;
+    return this.#put(originSlot, otherVersion, scratch);
   }
 
   /** The bytes of the last `add`. Valid until the next one, of any series. */
@@ -171,26 +168,6 @@ export class PendingForecasts {
     this.#put(originSlot, otherVersion, scratch);
   }
 
-  /** Null for a row whose forecast can no longer be scored, and for an empty row. Valid until the next `add`. */
-  read(row: number): PendingRow | null {
-    const { scratch, heads, headSize, cellBytes: size } = this.#layout;
-    const { ints, bytes } = this.#block;
-    const originSlot = this.#newestIn(row);
-    if (originSlot === EMPTY) return null;
-    const place = placeIn(heads, this.#groupOf(originSlot));
-    const head = (this.#at >> 2) + place * headSize;
-    scratch.ints.set(ints.subarray(head + 1, head + headSize));
-    for (let h = 0, to = scratch.ints.byteLength; h < this.shape.horizon; h++, to += size) {
-      const from = this.#cellOf(originSlot, h);
-      for (let i = 0; i < size; i++) scratch.bytes[to + i] = bytes[from + i];
-    }
-    return {
-      originSlot,
-      otherVersion: this.#otherVersions?.get(place) ?? null,
-      bytes: scratch.bytes,
-    };
-  }
-
   /** The rows that hold a forecast on the topic, or will with the next batch. */
   filledRows(): number[] {
     const { bytes } = this.#block;
@@ -201,42 +178,8 @@ export class PendingForecasts {
     return filled;
   }
 
-  markChanged(row: number): void {
-    this.#changed ??= [];
-    if (!this.#changed.includes(row)) this.#changed.push(row);
-  }
-
-  /** Rows written since the last call. */
-  takeChanged(): readonly number[] {
-    const changed = this.#changed ?? none;
-    this.#changed = null;
-    return changed;
-  }
-
   #groupOf(originSlot: number): number {
     return this.#layout.stride === 1 ? originSlot : Math.floor(originSlot / this.#layout.stride);
-  }
-
-  /** The newest origin in memory that has this row; −Infinity for none. */
-  #newestIn(row: number): number {
-    const { rows, heads, stride, headSize } = this.#layout;
-    const { ints } = this.#block;
-    const newest = this.#newestOrigin;
-    if (newest === EMPTY || row >= rows.length) return EMPTY;
-    const newestGroup = this.#groupOf(newest);
-    const group = newestGroup - placeIn(rows, newestGroup - row);
-    if (newestGroup - group >= heads.length) return EMPTY;
-    const head = (this.#at >> 2) + placeIn(heads, group) * headSize;
-    const origin = newest - ((newest - ints[head]) >>> 0);
-    const isThere = ints[head + 2] !== NO_HEAD && Math.floor(origin / stride) === group;
-    return isThere ? origin : EMPTY;
-  }
-
-  /** Index of the bytes of a step, 0 for the first. */
-  #cellOf(originSlot: number, step: number): number {
-    const { first, lengths, reciprocals, cellAt, cellsAt, cellBytes: size } = this.#layout;
-    const place = placeOf(this.#groupOf(originSlot), lengths[step], reciprocals[step]);
-    return this.#at + cellsAt + cellAt[first[step] + place] * size;
   }
 
   #put(originSlot: number, otherVersion: string | null, scratch: RowScratch): number {
@@ -276,8 +219,6 @@ export class PendingForecasts {
   }
 }
 
-const none: readonly number[] = [];
-
 const layoutByShape = new Map<string, Layout>();
 
 function layoutOf(shape: PendingShape): Layout {
@@ -285,13 +226,20 @@ function layoutOf(shape: PendingShape): Layout {
   const name = `${horizon} ${channels} ${levels} ${median} ${grace} ${kept}`;
   let layout = layoutByShape.get(name);
   if (layout === undefined) {
-    let stride = 1;
-    layout = layoutWith(shape, stride);
     const most = Math.max(rowBytes(shape), MOST_BYTES);
-    while (layout.bytes > most && stride < horizon + grace) layout = layoutWith(shape, ++stride);
+    let stride = 1;
+    while (stride < horizon + grace && cellsWith(shape, stride) * channels * cellBytes(levels) > most)
+      stride++;
+    layout = layoutWith(shape, stride);
     layoutByShape.set(name, layout);
   }
   return layout;
+}
+
+function cellsWith({ horizon, grace }: PendingShape, stride: number): number {
+  let cells = 0;
+  for (let h = 1; h <= horizon; h++) cells += ringFor(h + grace, stride).length;
+  return cells;
 }
 
 function layoutWith(shape: PendingShape, stride: number): Layout {

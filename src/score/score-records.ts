@@ -103,6 +103,7 @@ export function writeState(seriesId: string, period: ScoringPeriod | null, life:
     probation: probation && { predecessorMase: probation.predecessorMase, since: probation.sinceMs },
     competedAt: life.competedMs,
     verdict: life.verdict,
+    settledSlot: period !== null && Number.isFinite(period.settledSlot) ? period.settledSlot : null,
   });
   return writer.end();
 }
@@ -119,22 +120,7 @@ function sumsOf({ rolling: { sums }, frame: { base, errorCap } }: ScoringPeriod)
   return numbers;
 }
 
-/** The forecast that was added last. */
-export function writeAdded(
-  { pending }: ScoringPeriod,
-  originSlot: number,
-  otherVersion: string | null,
-): Buffer {
-  return writeRow({ originSlot, otherVersion, bytes: pending.added });
-}
-
-/** Null when no forecast is in memory for the row. */
-export function writePending({ pending }: ScoringPeriod, row: number): Buffer | null {
-  const read = pending.read(row);
-  return read && writeRow(read);
-}
-
-function writeRow({ originSlot, otherVersion, bytes }: PendingRow): Buffer {
+export function writePending({ originSlot, otherVersion, bytes }: PendingRow): Buffer {
   writer.begin(keptHeader);
   writeKeptForecast(writer, {
     originSlot,
@@ -167,6 +153,8 @@ export interface StoredState {
   readonly base: readonly number[];
   readonly errorCap: number;
   readonly calibration: Float32Array;
+  /** −Infinity when no slot is settled. */
+  readonly settledSlot: number;
 }
 
 /** `place` names the record in errors. */
@@ -189,6 +177,8 @@ export function readState(value: Buffer, place: string): StoredState {
     base: Array.from(numbers.subarray(sumCount, sumCount + channels)),
     errorCap: numbers[length - 1] ?? Number.POSITIVE_INFINITY,
     calibration,
+    settledSlot:
+      record.settledSlot ?? (record.scoredSlots === 0 ? Number.NEGATIVE_INFINITY : record.newestSlot),
   };
 }
 

@@ -97,7 +97,7 @@ export class ScoreStore {
    * of the series: then only its life is restored.
    */
   restoreState(stored: StoredState, isSameGrid: boolean): boolean {
-    const { record, life, sums, base, errorCap, calibration } = stored;
+    const { record, life, sums, base, errorCap, calibration, settledSlot } = stored;
     const { seriesId, modelVersion, naiveErrors, horizon, newestSlot, scoredSlots, learntSteps } = record;
     const scores = this.of(seriesId);
     const settings = this.#settingsOf(seriesId);
@@ -121,7 +121,7 @@ export class ScoreStore {
     period.rolling.load({ sums, newestSlot, scoredSlots });
     // Another length when calibration was off, or worked otherwise, when the state was stored: then it restarts.
     if (period.calibrator?.canLoad(calibration.length)) period.calibrator.load(calibration, learntSteps);
-    scores.resume(life, period);
+    scores.resume(life, period, settledSlot);
     return true;
   }
 

@@ -84,6 +84,11 @@ export class ScoringPeriod {
     this.#scratch.memory.giveBack(this.#place);
   }
 
+  /** Slots after this one that are observed in their order are scored; −Infinity before the first forecast. */
+  get settledSlot(): number {
+    return Math.max(this.rolling.newestSlot, this.pending.newestOrigin);
+  }
+
   scores(): LiveScores | null {
     return this.rolling.scores();
   }

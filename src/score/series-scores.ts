@@ -16,14 +16,7 @@ import { type Life, lineOf, newLife, type Phase } from "../models/life.ts";
 import { errorCapOf, meanOf, naiveErrorOf } from "../models/scores.ts";
 import type { CountedSeries } from "../runtime/fleet-quality.ts";
 import type { PendingRow } from "./pending-forecasts.ts";
-import {
-  liveKey,
-  pendingKey,
-  type ScoreRecord,
-  writeAdded,
-  writePending,
-  writeState,
-} from "./score-records.ts";
+import { liveKey, pendingKey, type ScoreRecord, writePending, writeState } from "./score-records.ts";
 import { ScoringPeriod, type Scratch, SLOTS_PER_STATE } from "./scoring-period.ts";
 
 /** The same for all series of a score store. */
@@ -66,10 +59,10 @@ export class SeriesScores implements CountedSeries {
   #staleRows: readonly number[] = none;
   /** True when the stored state cannot be brought up to date from what else is stored. */
   #isStateDue = false;
-  /** The newest slot scored in the stored state. */
+  /** The settled slot of the stored state. */
   #storedSlot = Number.NEGATIVE_INFINITY;
-  /** The record of the newest pending forecast. */
-  #newest: { readonly row: number; readonly value: Buffer } | null = null;
+  /** The records of the forecasts made since the last `takeRecords`. Null for none. */
+  #written: { readonly row: number; value: Buffer }[] | null = null;
 
   constructor(seriesId: string, rules: ScoringRules, changed: Set<SeriesScores>) {
     this.seriesId = seriesId;
@@ -135,13 +128,16 @@ export class SeriesScores implements CountedSeries {
   score(placement: Placement): number {
     const period = this.#period;
     if (period === null) return 0;
-    const { newestSlot } = period.rolling;
+    const { slot, replaced } = placement;
+    const { settledSlot } = period;
     const scored = period.score(placement);
+    // Slots in their order can be scored again after a restart. Others cannot, and a late one that is scored no more must
+    // not be scored then.
+    const isInOrder = replaced === null && slot > settledSlot;
+    if (isInOrder && scored > 0) this.#storeStateBy(slot);
+    else if (!isInOrder && (scored > 0 || (slot > this.#storedSlot && !isRepeated(placement))))
+      this.#storeState();
     if (scored === 0) return 0;
-    // Slots in their order can be scored again after a restart, others cannot.
-    const isInOrder = placement.replaced === null && placement.slot > newestSlot;
-    if (isInOrder) this.#storeStateBy(placement.slot);
-    else this.#storeState();
     this.#changed.add(this);
     return scored;
   }
@@ -175,11 +171,11 @@ export class SeriesScores implements CountedSeries {
   }
 
   /** Continues from stored facts. */
-  resume(life: Life, period: ScoringPeriod | null): void {
+  resume(life: Life, period: ScoringPeriod | null, settledSlot = Number.NEGATIVE_INFINITY): void {
     this.#moveTo(life);
     this.#period?.end();
     this.#period = period;
-    this.#storedSlot = period?.rolling.newestSlot ?? Number.NEGATIVE_INFINITY;
+    this.#storedSlot = settledSlot;
   }
 
   /** Takes a forecast back from the row of the topic that holds it. Those of a series come in the order of their origins. */
@@ -191,7 +187,7 @@ export class SeriesScores implements CountedSeries {
     if (place === row) return;
     // Stored by a version, or under settings, that numbered rows otherwise: it moves with the next batch.
     this.deleteRow(row);
-    pending.markChanged(place);
+    this.#write(place, forecast);
   }
 
   /**
@@ -201,11 +197,10 @@ export class SeriesScores implements CountedSeries {
    */
   catchUp(past: ObservedPast, lastSlot: number): void {
     const period = this.#period;
-    if (period === null) return;
+    if (period === null || period.pending.newestOrigin === Number.NEGATIVE_INFINITY) return;
     // Slots up to the newest forecast had their turn before it was resumed.
-    const { newestOrigin } = period.pending;
-    const from = Math.max(period.rolling.newestSlot, newestOrigin) + 1;
-    const to = Math.min(lastSlot, past.newestSlot, newestOrigin + period.frame.horizon);
+    const from = Math.max(this.#storedSlot, period.settledSlot) + 1;
+    const to = Math.min(lastSlot, past.newestSlot, period.pending.newestOrigin + period.frame.horizon);
     for (let slot = from; slot <= to; slot++) {
       const values = past.valuesAt(slot);
       if (values !== null) period.score({ slot, values, replaced: null });
@@ -236,25 +231,21 @@ export class SeriesScores implements CountedSeries {
   takeRecords(records: ScoreRecord[]): void {
     const { seriesId } = this;
     const period = this.#period;
-    const newest = this.#newest;
-    const changed = period?.pending.takeChanged() ?? none;
-    for (const row of changed) {
-      const value = newest?.row === row ? newest.value : period && writePending(period, row);
-      // More forecasts were made than stay in memory: the state is stored with this batch, and needs only those.
-      if (value !== null) records.push({ key: pendingKey(seriesId, row), value });
+    const written = this.#written ?? none;
+    for (const row of this.#staleRows) {
+      if (!written.some((one) => one.row === row))
+        records.push({ key: pendingKey(seriesId, row), value: null });
     }
-    for (const row of this.#staleRows)
-      if (!changed.includes(row)) records.push({ key: pendingKey(seriesId, row), value: null });
+    for (const { row, value } of written) records.push({ key: pendingKey(seriesId, row), value });
     if (this.#isStateDue) {
       records.push({ key: liveKey(seriesId), value: writeState(seriesId, period, this.#life) });
-      this.#storedSlot = period?.rolling.newestSlot ?? Number.NEGATIVE_INFINITY;
+      this.#storedSlot = period?.settledSlot ?? Number.NEGATIVE_INFINITY;
     }
     this.#isStateDue = false;
     this.#staleRows = none;
-    this.#newest = null;
+    this.#written = null;
   }
 
-  /** Writes the record at once: at the end of the batch the forecast has left the processor's cache. */
   #addPending(
     period: ScoringPeriod,
     { originSlot }: Window,
@@ -263,7 +254,17 @@ export class SeriesScores implements CountedSeries {
   ): void {
     this.#storeStateBy(originSlot);
     const row = period.addPending(originSlot, stated, otherVersion);
-    if (row >= 0) this.#newest = { row, value: writeAdded(period, originSlot, otherVersion) };
+    if (row >= 0) this.#write(row, { originSlot, otherVersion, bytes: period.pending.added });
+  }
+
+  /** At once: at the end of the batch, forecasts after it may have taken some of its places in memory. */
+  #write(row: number, forecast: PendingRow): void {
+    const value = writePending(forecast);
+    this.#written ??= [];
+    const before = this.#written.find((one) => one.row === row);
+    if (before === undefined) this.#written.push({ row, value });
+    else before.value = value;
+    this.#changed.add(this);
   }
 
   #begin(version: string, window: Window, given: ServingFacts | null): ScoringPeriod {
@@ -271,6 +272,7 @@ export class SeriesScores implements CountedSeries {
     const serving = given !== null && lineOf(given.version) === version ? given : null;
     const validationMase = serving?.validationMase ?? null;
     for (const row of this.#period?.pending.filledRows() ?? none) this.deleteRow(row);
+    this.#written = null;
     this.#period?.end();
     this.#period = new ScoringPeriod(
       {
@@ -306,6 +308,11 @@ export class SeriesScores implements CountedSeries {
     seriesByPhase[life.phase]++;
     this.#life = life;
   }
+}
+
+/** True for a value that was sent twice. */
+export function isRepeated({ values, replaced }: Pick<Placement, "values" | "replaced">): boolean {
+  return replaced?.every((value, c) => value === values[c]) ?? false;
 }
 
 /** The version of the serving model, also when the cold tier stood in for it; without a model, the cold tier's. */

@@ -188,6 +188,8 @@ export interface LiveStateRecord {
   readonly competedAt: null | number;
   /** The newest decision about the series' model, in words. */
   readonly verdict: null | string;
+  /** Slots up to this one are in the sums, or are not scored any more. A restored series scores the observed slots after it again. Null in records of earlier versions, where it is newestSlot, and before the first forecast. */
+  readonly settledSlot: null | number;
 }
 
 /** What was decided: DRIFTED the model is stale, RECOVERED it is not any more, REQUESTED a training was asked for, FAILED the training gave no model, REFUSED no challenger was better, PROMOTED one took over, CONFIRMED it passed its probation, ROLLED_BACK its predecessor took over again, RETIRED seasonal-naive took over, FORGOTTEN the series has ended and everything stored of it is deleted. A reader that meets a kind it does not know reads OTHER. */
@@ -1289,6 +1291,186 @@ export const schemaVersions: Readonly<Record<RecordName, readonly AvroSchema[]>>
           ],
           "default": null,
           "doc": "The newest decision about the series' model, in words."
+        }
+      ]
+    },
+    {
+      "type": "record",
+      "name": "LiveState",
+      "namespace": "forecastnet",
+      "doc": "How the forecasts of a series have done, what its calibration has learnt, and where it stands between two models. On the state topic its key is the series id and the word live.",
+      "fields": [
+        {
+          "name": "seriesId",
+          "type": "string",
+          "doc": "The series."
+        },
+        {
+          "name": "modelVersion",
+          "type": "string",
+          "doc": "Whose forecasts the scores and the calibration are about."
+        },
+        {
+          "name": "naiveErrors",
+          "type": {
+            "type": "array",
+            "items": "double"
+          },
+          "doc": "One per channel: what errors are divided by. Fixed as long as the version serves; never zero."
+        },
+        {
+          "name": "levels",
+          "type": {
+            "type": "array",
+            "items": "double"
+          },
+          "doc": "Levels of the quantiles scored and calibrated, ascending."
+        },
+        {
+          "name": "horizon",
+          "type": "int",
+          "doc": "Steps ahead."
+        },
+        {
+          "name": "newestSlot",
+          "type": "long",
+          "doc": "Grid index of the newest slot scored; sums are as of there."
+        },
+        {
+          "name": "scoredSlots",
+          "type": "long",
+          "doc": "Slots scored since the version began to serve."
+        },
+        {
+          "name": "sums",
+          "type": "bytes",
+          "doc": "Fading sums of scores: Float64, little-endian, in the order of src/score/rolling-scores.ts; then the base of pending quantiles per channel, then the error cap of one slot."
+        },
+        {
+          "name": "learntSteps",
+          "type": "long",
+          "doc": "Steps that the calibration has learnt from."
+        },
+        {
+          "name": "calibration",
+          "type": "bytes",
+          "doc": "What the calibration has learnt: Float32, little-endian."
+        },
+        {
+          "name": "phase",
+          "type": {
+            "type": "enum",
+            "name": "Phase",
+            "doc": "Where the series stands: COLD no model of its own, TRAINING one is asked for, CHAMPION its model serves, DRIFTING its model serves and is stale.",
+            "symbols": [
+              "COLD",
+              "TRAINING",
+              "CHAMPION",
+              "DRIFTING"
+            ],
+            "default": "COLD"
+          },
+          "doc": "Where the series stands between two models."
+        },
+        {
+          "name": "phaseSince",
+          "type": {
+            "type": "long",
+            "logicalType": "timestamp-millis"
+          },
+          "doc": "Since when."
+        },
+        {
+          "name": "restsUntil",
+          "type": {
+            "type": "long",
+            "logicalType": "timestamp-millis"
+          },
+          "default": 0,
+          "doc": "No training before the series has come to this time; for a cohort, before this time of day."
+        },
+        {
+          "name": "driftSince",
+          "type": [
+            "null",
+            {
+              "type": "long",
+              "logicalType": "timestamp-millis"
+            }
+          ],
+          "default": null,
+          "doc": "Event time since when the series is no longer the one its model learnt; null while nothing says so."
+        },
+        {
+          "name": "requestId",
+          "type": [
+            "null",
+            "string"
+          ],
+          "default": null,
+          "doc": "The training under way; null when there is none."
+        },
+        {
+          "name": "probation",
+          "type": [
+            "null",
+            {
+              "type": "record",
+              "name": "Probation",
+              "doc": "A promoted model that has yet to prove itself.",
+              "fields": [
+                {
+                  "name": "predecessorMase",
+                  "type": [
+                    "null",
+                    "double"
+                  ],
+                  "default": null,
+                  "doc": "Live MASE of what served before; null when it had none."
+                },
+                {
+                  "name": "since",
+                  "type": {
+                    "type": "long",
+                    "logicalType": "timestamp-millis"
+                  },
+                  "doc": "Event time of the promotion."
+                }
+              ]
+            }
+          ],
+          "default": null,
+          "doc": "Null when the model is not on probation."
+        },
+        {
+          "name": "competedAt",
+          "type": [
+            "null",
+            {
+              "type": "long",
+              "logicalType": "timestamp-millis"
+            }
+          ],
+          "default": null,
+          "doc": "Event time when all families of models last competed for the series; null when they have not, or when the series has changed since."
+        },
+        {
+          "name": "verdict",
+          "type": [
+            "null",
+            "string"
+          ],
+          "default": null,
+          "doc": "The newest decision about the series' model, in words."
+        },
+        {
+          "name": "settledSlot",
+          "type": [
+            "null",
+            "long"
+          ],
+          "default": null,
+          "doc": "Slots up to this one are in the sums, or are not scored any more. A restored series scores the observed slots after it again. Null in records of earlier versions, where it is newestSlot, and before the first forecast."
         }
       ]
     },

@@ -136,4 +136,9 @@ export function writeLiveState(writer: AvroWriter, record: Writable<LiveStateRec
     writer.writeLong(1);
     writer.writeString(record.verdict);
   }
+  if (record.settledSlot === null) writer.writeLong(0);
+  else {
+    writer.writeLong(1);
+    writer.writeLong(record.settledSlot);
+  }
 }
