@@ -19,6 +19,7 @@ import {
   measureEngineMemory,
   measureThreads,
 } from "./engine/engine-fleet.ts";
+import { measurePaths } from "./engine/paths.ts";
 import { measureServing } from "./engine/serving.ts";
 import {
   convPlan,
@@ -54,10 +55,11 @@ const isWanted = (name: string) => name.includes(flags.only);
 const options = { rounds: isQuick ? 3 : 7, isQuick };
 await measureExecutors();
 if (isWanted("serving")) add({ sections: [await measureServing(options)], bars: [] });
+if (isWanted("paths")) add({ sections: [await measurePaths(options)], bars: [] });
 if (isWanted("threads")) add(await measureThreads(options));
 if (isWanted("growth")) add(await measureEngineGrowth(options));
 if (isWanted("memory")) add(await measureEngineMemory(options));
-add({ sections: [barsSection(bars)], bars: [] });
+if (bars.length > 0) add({ sections: [barsSection(bars)], bars: [] });
 
 if (!isQuick && flags.only === "") {
   writePart({

@@ -6,6 +6,7 @@ import { createReferenceExecutor } from "../../../src/engine/reference/reference
 import type { ForecastNetModel } from "../../../src/models/forecastnet/model.ts";
 import { normalCdf } from "../../../src/models/forecastnet/normal-table.ts";
 import { type Framing, specOf } from "../../../src/models/forecastnet/spec.ts";
+import { normalQuantile } from "../../../src/models/normal.ts";
 import { ForecastnetError } from "../../../src/runtime/errors.ts";
 import {
   assertClose,
@@ -136,6 +137,50 @@ describe("paths with gaps between them", () => {
     assert.equal(mean[0], 10 + 5 * Math.fround(0.3));
     assert.equal(standardDeviation[0], 5 * Math.fround(0.1));
   });
+});
+
+describe("48 paths, the default,", () => {
+  /** A net that feeds its noise back: every step is a share of the step before, plus noise of deviation 1. */
+  const feedback = (decay: number): NetExecutor => ({
+    ...still,
+    sample: (tasks) =>
+      tasks.map(({ net: { plan }, noise }) => {
+        const { paths, values } = noise ?? { paths: 1, values: new Float32Array(plan.cells.length) };
+        const mean = new Float32Array(values.length);
+        for (let i = paths; i < mean.length; i++) mean[i] = decay * (mean[i - paths] + values[i - paths]);
+        return { mean, deviation: new Float32Array(values.length).fill(1) };
+      }),
+  });
+  const steps = specOf("FN", 24, { cell, inputLength: 4 });
+  const levels = [0.025, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.975];
+
+  for (const [members, tolerance] of [
+    [1, 0.01],
+    [4, 0.02],
+  ] as const) {
+    for (const decay of [0.3, 0.8, 1]) {
+      test(`of ${members} ${members === 1 ? "net" : "nets"} that forget at the rate ${decay} have quantiles within ${100 * tolerance} % of the 80 % interval`, () => {
+        const share = 1 / members;
+        const model = modelOf(
+          Array.from({ length: members }, () => memberOf(steps, { share })),
+          { scaler: { offset: [0], scale: [1] } },
+        );
+        const { quantiles } = forecast(model, { paths: 48, levels }, feedback(decay));
+        let variance = 0;
+        const errors: number[] = [];
+        for (let h = 0; h < 24; h++) {
+          variance = 1 + decay * decay * variance;
+          for (const [l, level] of levels.entries()) {
+            const exact = Math.sqrt(variance) * normalQuantile(level);
+            errors.push(Math.abs(quantiles[l][h] - exact) / (2 * Math.sqrt(variance) * normalQuantile(0.9)));
+          }
+        }
+        errors.sort((a, b) => a - b);
+        assert.ok(errors[errors.length >> 1] < tolerance, `median ${errors[errors.length >> 1]}`);
+        assert.ok(errors[errors.length - 1] < 6 * tolerance, `worst ${errors[errors.length - 1]}`);
+      });
+    }
+  }
 });
 
 describe("a linear member", () => {
