@@ -19,6 +19,7 @@ import {
   measureEngineMemory,
   measureThreads,
 } from "./engine/engine-fleet.ts";
+import { measureServing } from "./engine/serving.ts";
 import {
   convPlan,
   densePlan,
@@ -52,6 +53,7 @@ function add(report: FleetReport): void {
 const isWanted = (name: string) => name.includes(flags.only);
 const options = { rounds: isQuick ? 3 : 7, isQuick };
 await measureExecutors();
+if (isWanted("serving")) add({ sections: [await measureServing(options)], bars: [] });
 if (isWanted("threads")) add(await measureThreads(options));
 if (isWanted("growth")) add(await measureEngineGrowth(options));
 if (isWanted("memory")) add(await measureEngineMemory(options));

@@ -4,8 +4,8 @@
 //   npm run bench:pipeline                              everything
 //   npm run bench:pipeline -- --quick                   in a few minutes; too short to publish, and to warm up a JVM
 //   npm run bench:pipeline -- --only=throughput,latency these parts, printed only; also memory, scrape, rss, restore,
-//                                                       growth, compression, brokers (throughput on three of them)
-//                                                       and partitions
+//                                                       hour, scale, soak, growth, compression, brokers (throughput on
+//                                                       three of them) and partitions
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -17,6 +17,7 @@ import { type Broker, startBroker } from "../test/rig/kafka-broker.ts";
 import { KafkaCluster } from "../test/rig/kafka-cluster.ts";
 import { measureCompression } from "./compression.ts";
 import { measureGrowth } from "./growth.ts";
+import { measureHour } from "./hour.ts";
 import { measureLatency } from "./latency.ts";
 import { measureMemory } from "./memory.ts";
 import { measurePartitions } from "./partitions.ts";
@@ -24,7 +25,9 @@ import { measureRestore } from "./restore.ts";
 import { Cluster } from "./rig/cluster.ts";
 import { describeMachine, type Section, toMarkdown, writePart } from "./rig/report.ts";
 import { measureRss } from "./rss.ts";
+import { measureScale } from "./scale.ts";
 import { measureScrape } from "./scrape.ts";
+import { measureSoak } from "./soak.ts";
 import { measureThroughput } from "./throughput.ts";
 
 const parts = [
@@ -34,12 +37,17 @@ const parts = [
   "scrape",
   "rss",
   "restore",
+  "hour",
+  "scale",
+  "soak",
   "growth",
   "compression",
   "brokers",
   "partitions",
 ] as const;
 type PartName = (typeof parts)[number];
+/** These take more than a few minutes even when they are quick. */
+const longParts: ReadonlySet<PartName> = new Set(["hour", "soak"]);
 
 const isQuick = process.argv.includes("--quick");
 const wanted = wantedParts(process.argv);
@@ -57,10 +65,12 @@ const version = brokerVersion(broker);
 const cluster = await Cluster.connect([broker.bootstrap]);
 
 if (wanted.has("throughput") || wanted.has("latency")) await measureThroughputAndLatency();
-if (wanted.has("memory")) add(measureMemory());
+if (wanted.has("memory")) add(await measureMemory());
 if (wanted.has("scrape")) add(...(await measureScrape(isQuick ? 20 : 100)));
 if (wanted.has("rss")) add(await measureRss(cluster, isQuick ? 150 : 600));
 if (wanted.has("restore")) add(await measureRestore({ cluster, rounds: isQuick ? 1 : 3, isQuick }));
+if (wanted.has("scale")) add(await measureScale(cluster, isQuick ? 10_000 : 100_000));
+if (wanted.has("soak")) add(await measureSoak(cluster, isQuick ? 100 : 2_000));
 if (wanted.has("growth")) {
   add(...(await measureGrowth({ cluster, rounds: isQuick ? 1 : 5, observations: 50_000 })));
 }
@@ -72,7 +82,8 @@ if (wanted.has("compression")) {
 
 await cluster.close();
 await broker.stop();
-// After the one broker has gone: these bring three of their own.
+// After the one broker has gone: these bring their own.
+if (wanted.has("hour")) add(await measureHour({ series: isQuick ? 2_000 : 10_000, rounds: isQuick ? 1 : 3 }));
 if (wanted.has("brokers")) await measureThroughputOnThree();
 if (wanted.has("partitions")) add(await measurePartitions({ idleSeconds: isQuick ? 5 : 20 }));
 if (!isQuick && wanted.size === parts.length) {
@@ -92,7 +103,7 @@ if (!isQuick && wanted.size === parts.length) {
 /** Those of `--only`, or all. */
 function wantedParts(argv: readonly string[]): ReadonlySet<PartName> {
   const only = argv.find((arg) => arg.startsWith("--only="));
-  if (only === undefined) return new Set(parts);
+  if (only === undefined) return new Set(parts.filter((part) => !isQuick || !longParts.has(part)));
   const names = only.slice("--only=".length).split(",");
   const unknown = names.filter((name) => !parts.includes(name as PartName));
   if (unknown.length > 0)

@@ -12,7 +12,8 @@ import { Fleet, interval, matureState } from "./rig/fleet.ts";
 import { type FleetModel, modelRecords, trainFleetModel } from "./rig/fleet-models.ts";
 import { memoryOf } from "./rig/process-cpu.ts";
 import { decimals, median, type Section, spread, whole } from "./rig/report.ts";
-import { namesOf, type WorkerNames, WorkerProcess } from "./rig/worker-process.ts";
+import { type TimedRestore, timeRestore } from "./rig/timed-restore.ts";
+import { namesOf, type WorkerNames } from "./rig/worker-process.ts";
 
 const partitions = 8;
 
@@ -23,10 +24,7 @@ export interface RestoreOptions {
   readonly isQuick: boolean;
 }
 
-interface Timing {
-  readonly readySeconds: number;
-  readonly restoreSeconds: number;
-  readonly partitionSeconds: readonly number[];
+interface Timing extends Omit<TimedRestore, "worker"> {
   readonly memory: number;
 }
 
@@ -65,7 +63,7 @@ export async function measureRestore({ cluster, rounds, isQuick }: RestoreOption
     method:
       `A worker starts alone on ${partitions} partitions and restores them concurrently; ${rounds} rounds in turns. ` +
       "All partitions: from joining the group until the last partition is restored, including fencing and positions. One partition: as " +
-      "logged by the worker, concurrently with seven others. From process start: until the worker can read its first observation. The " +
+      "logged by the worker, concurrently with seven others. From process start: until the worker can read its first observation. Longest turn: the longest time that the event loop was away meanwhile, in any round. The " +
       "topics hold each block and model once, as after compaction. Memory: what the process holds after it has then forecast every series once.",
     columns: [
       "state",
@@ -74,6 +72,7 @@ export async function measureRestore({ cluster, rounds, isQuick }: RestoreOption
       "all partitions s",
       "one partition s",
       "from process start s",
+      "longest turn ms",
       "memory MB",
     ],
     rows: states.map((state) => state.toRow()),
@@ -115,31 +114,13 @@ class StoredFleet {
   }
 
   async restore(): Promise<void> {
-    const startMs = performance.now();
-    const worker = new WorkerProcess(this.#cluster.bootstrap, this.#names, ["--retrain.where=off"]);
-    const restored = await worker.logged("partition restored", partitions);
-    const readySeconds = (performance.now() - startMs) / 1000;
-    const [joined] = await worker.logged("group joined");
-    this.#requireAll(restored);
+    const { series, model } = this.#kind;
+    const expected = { partitions, series, models: model === null ? 0 : series };
+    const { worker, ...timing } = await timeRestore(this.#cluster, this.#names, expected);
     const { group, input } = this.#names;
     await this.#cluster.timeGroup(group, input, this.#fleet.take(this.#fleet.series, input));
-    const memory = memoryOf(worker.pid);
+    this.#timings.push({ ...timing, memory: memoryOf(worker.pid) });
     await worker.stop();
-    const lastMs = Math.max(...restored.map(({ time }) => Date.parse(time)));
-    this.#timings.push({
-      readySeconds,
-      restoreSeconds: (lastMs - Date.parse(joined.time)) / 1000,
-      partitionSeconds: restored.map(({ tookMs }) => Number(tookMs) / 1000),
-      memory,
-    });
-  }
-
-  #requireAll(restored: readonly { readonly [fact: string]: unknown }[]): void {
-    const { series, model } = this.#kind;
-    const found = { series: sum(restored, "series"), models: sum(restored, "models") };
-    const expected = { series, models: model === null ? 0 : series };
-    if (JSON.stringify(found) !== JSON.stringify(expected))
-      throw new Error(`restored ${JSON.stringify(found)} instead of ${JSON.stringify(expected)}`);
   }
 
   toRow(): readonly string[] {
@@ -152,7 +133,7 @@ class StoredFleet {
       whole(this.#blocks),
       whole(this.#bytes / 1e6),
       spread(
-        timings.map(({ restoreSeconds }) => restoreSeconds),
+        timings.map(({ seconds }) => seconds),
         show,
       ),
       show(median(timings.flatMap(({ partitionSeconds }) => partitionSeconds))),
@@ -160,6 +141,7 @@ class StoredFleet {
         timings.map(({ readySeconds }) => readySeconds),
         show,
       ),
+      whole(Math.max(...timings.map(({ turnMs }) => turnMs))),
       whole(median(timings.map(({ memory }) => memory)) / 1e6),
     ];
   }
@@ -171,8 +153,4 @@ class StoredFleet {
       yield record;
     }
   }
-}
-
-function sum(lines: readonly { readonly [fact: string]: unknown }[], fact: string): number {
-  return lines.reduce((total, line) => total + Number(line[fact]), 0);
 }

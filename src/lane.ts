@@ -85,7 +85,7 @@ export async function restoreLane(lane: Lane, parts: LaneParts): Promise<number>
     readTable(owned.restore(topics.models)),
   ]);
   const where = (key: string) => `${key} in partition ${owned.partition} of ${stateTopic}`;
-  const restored = restoreStore(store, state, (value, key) => decodeBlock(value, where(key)));
+  const restored = await restoreStore(store, state, (value, key) => decodeBlock(value, where(key)));
   store.markSeen(storedMsById);
   const restarted = new Set(restored.restarted.map(({ seriesId }) => seriesId));
   const isRestarted = (seriesId: string) => restarted.has(seriesId);
@@ -101,7 +101,7 @@ export async function restoreLane(lane: Lane, parts: LaneParts): Promise<number>
   metrics.restored(restored.blocks, tookMs / 1000);
   for (const change of restored.restarted) {
     metrics.window.resetSeries("interval");
-    logger.warn(change, "series restarts, its configured interval changed");
+    logger.warn({ ...change }, "series restarts, its configured interval changed");
   }
   logDroppedScores(owned.partition, dropped, parts);
   logRefusals(owned.partition, refusals, parts);

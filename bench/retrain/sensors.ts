@@ -39,7 +39,7 @@ export function taskOf(config: AppConfig, effort: Effort, number: number): Train
   };
 }
 
-function readingsOf(number: number, season: number, steps: number): Float64Array {
+export function readingsOf(number: number, season: number, steps: number): Float64Array {
   const random = createRandom(number + 1);
   const wave = (step: number, period: number) => Math.sin((2 * Math.PI * (step + number)) / period);
   return Float64Array.from({ length: steps }, (_, step) => {

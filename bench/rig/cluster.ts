@@ -7,7 +7,7 @@ import kafkajs, { type Kafka } from "kafkajs";
 import type { Outgoing } from "../../src/domain.ts";
 
 const pollMs = 50;
-const patienceMs = 120_000;
+const defaultPatienceMs = 120_000;
 
 /** Setting of a topic whose records carry the broker's own time of arrival, which latency is counted from. */
 export const arrivalTimes = { "message.timestamp.type": "LogAppendTime" };
@@ -49,6 +49,16 @@ export class Cluster {
     while (!(await this.#admin.listTopics()).includes(topic)) await wait(50);
   }
 
+  /** Gives the topic these settings, and to all others their defaults. */
+  async alterTopic(topic: string, settings: Readonly<Record<string, string>>): Promise<void> {
+    const configEntries = Object.entries(settings).map(([name, value]) => ({ name, value }));
+    const type = kafkajs.ConfigResourceTypes.TOPIC;
+    await this.#admin.alterConfigs({
+      validateOnly: false,
+      resources: [{ type, name: topic, configEntries }],
+    });
+  }
+
   /**
    * Writes the records in one transaction: readers of committed data see nothing, then all of them. Returns
    * the position after the last record of each partition, summed.
@@ -87,7 +97,12 @@ export class Cluster {
    * Publishes the records and waits until the group has committed them all. The clock runs from the first
    * commit seen to the last, so what it takes to wake up and to fetch first counts for nobody.
    */
-  async timeGroup(group: string, topic: string, records: readonly Outgoing[]): Promise<Progress> {
+  async timeGroup(
+    group: string,
+    topic: string,
+    records: readonly Outgoing[],
+    patienceMs = defaultPatienceMs,
+  ): Promise<Progress> {
     const before = await this.#committed(group, topic);
     const goal = await this.publishAtOnce(topic, records);
     const deadline = performance.now() + patienceMs;
@@ -103,6 +118,16 @@ export class Cluster {
       if (ms > deadline) {
         throw new Error(`group ${group} committed ${committed} of ${goal} on ${topic} in ${patienceMs} ms`);
       }
+      await wait(pollMs);
+    }
+  }
+
+  /** Waits until the group has committed all that the topic holds; for topics that are written without transactions. */
+  async caughtUp(group: string, topic: string): Promise<void> {
+    const goal = (await this.ends(topic)).reduce((sum, end) => sum + end, 0);
+    const deadline = performance.now() + defaultPatienceMs;
+    while ((await this.#committed(group, topic)) < goal) {
+      if (performance.now() > deadline) throw new Error(`group ${group} did not commit all of ${topic}`);
       await wait(pollMs);
     }
   }

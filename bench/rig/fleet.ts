@@ -101,8 +101,13 @@ export function timeOf(step: number): number {
   return firstMs + step * stepMs;
 }
 
-/** A daily wave with a disturbance that does not repeat. */
+/** A daily wave with a disturbance that does not repeat, in two decimals, as a sensor reports it. */
 export function valueAt(step: number, number: number): number {
+  return Math.round(100 * quantityAt(step, number)) / 100;
+}
+
+/** What the sensor measures, in all digits. */
+export function quantityAt(step: number, number: number): number {
   const disturbance = ((step * 7919 + number * 104_729) % 1000) / 1000;
   return 20 + 5 * Math.sin((2 * Math.PI * step) / cycleSteps) + disturbance;
 }

@@ -3,6 +3,11 @@
 // and windows that do not fit, task by task; a refusal names the model, the field and the expected value.
 //
 // Legend: a row is one step of one target; a path of a forecast gives one mixture component per row.
+//
+// Few paths leave gaps between their components where a net feeds much of its noise back, so the components of a member are spread to
+// fill them (kernel smoothing with shrinkage, West 1993): with v the variance of the paths' means and κ² = min(1, 1.21·P^−0.4), each
+// mean moves towards that of all by the factor √(1 − κ²), and each component's variance grows by κ²·v. Mean and variance of the
+// mixture stay the same. The more paths, the less is changed.
 
 import type { ForecastOptions } from "../models/family.ts";
 import type { EngineAnswer, EngineForecast, EngineTask } from "../models/forecastnet/engine.ts";
@@ -24,6 +29,8 @@ interface MemberRun {
   readonly paths: number;
   /** Index of its first path among those of the model. */
   readonly firstPath: number;
+  /** Its share in the mixture; those of a model sum to 1. */
+  readonly weight: number;
   readonly stream: number;
 }
 
@@ -36,7 +43,8 @@ export function forecastModels(
 ): EngineAnswer[] {
   checkOptions(options);
   const runs = tasks.map((task) => resultOrError(() => memberRuns(task, options.paths)));
-  const accepted = runs.flatMap((ofTask) => (ofTask instanceof ForecastnetError ? [] : ofTask));
+  const accepted: MemberRun[] = [];
+  for (const ofTask of runs) if (!(ofTask instanceof ForecastnetError)) accepted.push(...ofTask);
   const outputs = executor.sample(accepted.map(toSample));
   let first = 0;
   return runs.map((ofTask, i) => {
@@ -59,12 +67,14 @@ function resultOrError<T>(act: () => T): T | ForecastnetError {
 function memberRuns({ model, window }: EngineTask, paths: number): MemberRun[] {
   const where = nameOf(model);
   const counts = sharePaths(model, paths);
+  const total = totalShare(model.members);
   let firstPath = 0;
   return model.members.map((member, m) => {
     const plan = sharedPlan(member.spec);
     checkMember(model, member, plan);
     const frame = frameWindow(member.spec, model.scaler, window, where);
-    const run = { member, plan, frame, paths: counts[m], firstPath, stream: m };
+    const weight = member.share / total;
+    const run = { member, plan, frame, paths: counts[m], firstPath, weight, stream: m };
     firstPath += counts[m];
     return run;
   });
@@ -76,9 +86,10 @@ function toSample({ member, plan, frame, paths, stream }: MemberRun): SampleTask
   return { net: { plan, weights: member.weights }, window: frame.window, noise };
 }
 
-/** Components of one forecast, in raw units. Reused between forecasts, and grown as needed. */
+/** Components of one forecast, in raw units, and their weights. Reused between forecasts, and grown as needed. */
 let componentMean = new Float64Array(0);
 let componentDeviation = new Float64Array(0);
+let componentWeight = new Float64Array(0);
 
 function toDistribution(
   model: ForecastNetModel,
@@ -88,23 +99,38 @@ function toDistribution(
 ): EngineForecast {
   const { horizon, targets } = model.members[0].spec;
   const rows = horizon * targets.length;
-  const needed = rows * options.paths;
-  if (componentMean.length < needed) {
-    componentMean = new Float64Array(needed);
-    componentDeviation = new Float64Array(needed);
+  const last = runs[runs.length - 1];
+  const components = last.firstPath + last.paths;
+  makeRoom(rows, components);
+  for (const [m, run] of runs.entries()) {
+    writeComponents(run, outputs[m], components);
+    componentWeight.fill(run.weight / run.paths, run.firstPath, run.firstPath + run.paths);
   }
-  for (const [m, run] of runs.entries()) writeComponents(run, outputs[m], options.paths);
   const summary: MixtureSummary = {
     mean: new Float64Array(rows),
     standardDeviation: new Float64Array(rows),
     quantiles: options.levels.map(() => new Float64Array(rows)),
   };
-  const mixtures = { rows, components: options.paths, mean: componentMean, deviation: componentDeviation };
+  const mixtures = {
+    rows,
+    components,
+    mean: componentMean,
+    deviation: componentDeviation,
+    weight: componentWeight,
+  };
   summarise(mixtures, options.levels, summary);
   requireFinite(model, summary);
   if (model.spread !== null) widen(summary, model.spread);
   if (model.scaler.ofRoots) squareDistribution(summary);
   return summary;
+}
+
+function makeRoom(rows: number, components: number): void {
+  if (componentMean.length < rows * components) {
+    componentMean = new Float64Array(rows * components);
+    componentDeviation = new Float64Array(rows * components);
+  }
+  if (componentWeight.length < components) componentWeight = new Float64Array(components);
 }
 
 /** Writes the components of one member, [target][step][path]. */
@@ -126,12 +152,45 @@ function writeComponents(run: MemberRun, { mean, deviation }: PathOutputs, allPa
         writeResiduals(ofRow, { first: at, count: paths }, { centre, scale });
       } else if (deviation !== null) {
         const from = (h * targets + k) * paths;
-        for (let p = 0; p < paths; p++) {
-          componentMean[at + p] = offset + scale * mean[from + p];
-          componentDeviation[at + p] = scale * deviation[from + p];
-        }
+        writePaths({ mean, deviation, from, count: paths }, { first: at, offset, scale });
       }
     }
+  }
+}
+
+/** Writes the components of the paths of one row, spread as the head of this file says. */
+function writePaths(
+  {
+    mean,
+    deviation,
+    from,
+    count,
+  }: {
+    readonly mean: Float32Array;
+    readonly deviation: Float32Array;
+    readonly from: number;
+    readonly count: number;
+  },
+  { first, offset, scale }: { readonly first: number; readonly offset: number; readonly scale: number },
+): void {
+  // Relative to the first path: where all are equal, as at the first step, they stay exactly so.
+  const base = mean[from];
+  let sum = 0;
+  let squares = 0;
+  for (let p = 0; p < count; p++) {
+    const distance = mean[from + p] - base;
+    sum += distance;
+    squares += distance * distance;
+  }
+  const shift = sum / count;
+  const kernel = Math.min(1, 1.21 * count ** -0.4);
+  const added = kernel * Math.max(0, squares / count - shift * shift);
+  const shrink = Math.sqrt(1 - kernel);
+  const centre = base + (1 - shrink) * shift;
+  for (let p = 0; p < count; p++) {
+    const width = deviation[from + p];
+    componentMean[first + p] = offset + scale * (centre + shrink * (mean[from + p] - base));
+    componentDeviation[first + p] = scale * Math.sqrt(width * width + added);
   }
 }
 
@@ -144,34 +203,23 @@ function widen({ mean, standardDeviation, quantiles }: MixtureSummary, spread: F
   }
 }
 
+/** Paths that an engine computes at the price of one. */
+const lanes = 8;
+
 /**
- * How many of a forecast's paths each member gets: in proportion to its share, but at least one. Rounds up the members
- * with the largest remainders, earlier members first. The counts sum to `paths`.
+ * How many paths each member gets: its share of the forecast's, to the nearest whole block of lanes, and at least one block. The weights of
+ * the components make up for what the rounding changes. Members of all models thus have a few numbers of paths, each with its own table
+ * of noise and its own program of the kernel.
  */
-function sharePaths(model: ForecastNetModel, paths: number): readonly number[] {
-  const { members } = model;
+function sharePaths({ members }: ForecastNetModel, paths: number): readonly number[] {
   if (members.length === 1) return [paths];
-  if (members.length > paths) {
-    throw new ForecastnetError(
-      "CONFIG_INVALID",
-      `${nameOf(model)}: paths is ${paths}; expected ${members.length} or more, one for each member`,
-    );
-  }
-  const total = members.reduce((sum, { share }) => sum + share, 0);
-  const quotas = members.map(({ share }) => (paths * share) / total);
-  const counts = quotas.map((value) => Math.max(1, Math.floor(value)));
-  let left = paths - counts.reduce((sum, count) => sum + count, 0);
-  for (; left > 0; left--) counts[indexOfMost(counts, (count, m) => quotas[m] - count)]++;
-  // Members that were raised to one path are balanced by those with the largest surplus.
-  for (; left < 0; left++)
-    counts[indexOfMost(counts, (count, m) => (count > 1 ? count - quotas[m] : -paths))]--;
-  return counts;
+  const total = totalShare(members);
+  const block = Math.min(lanes, paths);
+  return members.map(({ share }) => block * Math.max(1, Math.round((paths * share) / total / block)));
 }
 
-/** The index of the highest measure, the first of equals. */
-function indexOfMost(counts: readonly number[], measure: (count: number, m: number) => number): number {
-  const measures = counts.map(measure);
-  return measures.indexOf(Math.max(...measures));
+function totalShare(members: readonly Member[]): number {
+  return members.reduce((sum, { share }) => sum + share, 0);
 }
 
 /** The quantile of ascending errors at a level, by linear interpolation; error i of m has the level (i + ½) / m. */

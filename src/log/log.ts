@@ -55,6 +55,8 @@ export interface TopicFacts {
   /** The smallest number of replicas of any partition. */
   readonly replicationFactor: number;
   readonly minInsyncReplicas: number;
+  /** How it is cleaned: the settings of `table-upkeep.ts` as far as they are known, under Kafka's names. */
+  readonly settings: Readonly<Record<string, string>>;
 }
 
 export interface Subscription {

@@ -7,6 +7,7 @@
 
 import { ForecastnetError } from "../runtime/errors.ts";
 import type { Log, TopicFacts, TopicSpec } from "./log.ts";
+import { tableUpkeep, upkeepWarningOf } from "./table-upkeep.ts";
 
 export interface TopicNames extends OwnTopicNames {
   readonly inputs: readonly string[];
@@ -56,6 +57,7 @@ export async function checkTopics(
     ...[...inputs.values()].filter(({ compacted }) => compacted).map(compactedInput),
     ...replicationWarnings([...inputs.values(), ...found.values()]),
     ...roomWarnings(ours, found),
+    ...upkeepWarnings(ours, found),
   ];
   return {
     partitions,
@@ -90,7 +92,11 @@ export async function checkTrainerTopics(
     ]);
   }
   throwIfAny(problemsOf(ours, found, names.training));
-  const warnings = [...replicationWarnings([...found.values()]), ...roomWarnings(ours, found)];
+  const warnings = [
+    ...replicationWarnings([...found.values()]),
+    ...roomWarnings(ours, found),
+    ...upkeepWarnings(ours, found),
+  ];
   return { ...widths(found, names), warnings };
 }
 
@@ -108,9 +114,23 @@ function problemsOf(ours: readonly OwnTopic[], found: FactsByTopic, inputs: stri
 }
 
 function roomWarnings(ours: readonly OwnTopic[], found: FactsByTopic): string[] {
+  return warningsOf(ours, found, roomWarningOf);
+}
+
+/** Of the topics that are restored. */
+function upkeepWarnings(ours: readonly OwnTopic[], found: FactsByTopic): string[] {
+  const tables = ours.filter(({ compacted }) => compacted);
+  return warningsOf(tables, found, (_, facts) => upkeepWarningOf(facts));
+}
+
+function warningsOf(
+  ours: readonly OwnTopic[],
+  found: FactsByTopic,
+  warningOf: (own: OwnTopic, facts: TopicFacts) => string | null,
+): string[] {
   return ours.flatMap((own) => {
     const facts = found.get(own.topic);
-    const warning = facts === undefined ? null : roomWarningOf(own, facts);
+    const warning = facts === undefined ? null : warningOf(own, facts);
     return warning === null ? [] : [warning];
   });
 }
@@ -218,13 +238,9 @@ const letters = { compacted: false, isCoPartitioned: false, isPolicyFixed: true 
 const model: Room = { leastBytes: MODEL_BYTES, mostBytes: MODEL_BYTES, what: "a model and its predecessor" };
 const note: Room = { leastBytes: NOTE_BYTES, mostBytes: NOTE_BYTES, what: "a decision with its reasons" };
 
-// Small segments, because a restore also reads what compaction has not yet removed.
 function tableSettings(mostBytes: number): Readonly<Record<string, string>> {
-  return {
-    ...largeRecords(mostBytes),
-    "segment.bytes": String(64 * MEBIBYTE),
-    "min.cleanable.dirty.ratio": "0.1",
-  };
+  const room = largeRecords(mostBytes);
+  return { ...room, ...tableUpkeep(Number(room["max.message.bytes"])) };
 }
 
 function largeRecords(mostBytes: number): { readonly "max.message.bytes": string } {

@@ -1,7 +1,7 @@
-// Bounds of a series, and forecasts held within them: mean and quantiles, of every family and of the cold tier, and
-// quantiles once more after calibration. A value beyond a bound moves onto it, so quantiles keep their order.
+// Bounds of a series, and forecasts held within them: mean and quantiles, of every family and of the cold tier. The
+// score stage bounds quantiles once more as it calibrates them. A value beyond a bound moves onto it, so quantiles keep their order.
 
-import type { Bounds, Quantile } from "../domain.ts";
+import type { Bounds } from "../domain.ts";
 import type { ForecastAnswer } from "./family.ts";
 
 /** A `Distribution` in arrays of one kind. */
@@ -29,19 +29,11 @@ export function boundAnswer(answer: ForecastAnswer, bounds: Bounds | undefined):
   return answer instanceof Error ? answer : boundDistribution(answer, bounds);
 }
 
-export function boundQuantiles(
-  quantiles: readonly Quantile[],
-  bounds: Bounds | undefined,
-): readonly Quantile[] {
-  if (bounds === undefined) return quantiles;
-  return quantiles.map(({ level, values }) => ({ level, values: clamp(values, bounds) }));
-}
-
 /** The same array when nothing is beyond the bounds. What is not finite stays: it shows that a model is unfit. */
 function clamp<A extends ArrayLike<number>>(values: A, { min, max }: Bounds): A | readonly number[] {
-  let isWithin = true;
-  for (let i = 0; i < values.length; i++) isWithin &&= !(values[i] < min || values[i] > max);
-  if (isWithin) return values;
+  let i = 0;
+  while (i < values.length && !(values[i] < min || values[i] > max)) i++;
+  if (i === values.length) return values;
   return Array.from(values, (value) =>
     Number.isFinite(value) ? Math.min(max, Math.max(min, value)) : value,
   );

@@ -68,8 +68,9 @@ export class Families {
     options: ForecastOptions,
   ): Promise<readonly ForecastAnswer[]> {
     const indicesByFamily = new Map<ModelFamily, number[]>();
-    for (const [index, { model }] of tasks.entries()) {
-      const family = this.of(model);
+    for (let index = 0; index < tasks.length; index++) {
+      const { model } = tasks[index];
+      const family = this.#byName.get(model.family) ?? this.of(model);
       const indices = indicesByFamily.get(family);
       if (indices === undefined) indicesByFamily.set(family, [index]);
       else indices.push(index);
@@ -80,8 +81,8 @@ export class Families {
         indices.map((index) => tasks[index]),
         options,
       );
-      for (const [i, index] of indices.entries())
-        answers[index] = boundAnswer(own[i], tasks[index].input.settings.bounds);
+      for (let i = 0; i < indices.length; i++)
+        answers[indices[i]] = boundAnswer(own[i], tasks[indices[i]].input.settings.bounds);
     }
     return answers;
   }

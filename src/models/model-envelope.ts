@@ -254,12 +254,14 @@ function roundOff(value: number, places: number): number {
   return rest > half || (rest === half && (kept & 1) === 1) ? kept + 1 : kept;
 }
 
+/** The weight of the last bit, by exponent; a power per number would take most of the time of restoring models. */
+const unitByExponent = Float64Array.from({ length: 31 }, (_, exponent) => 2 ** (Math.max(exponent, 1) - 25));
+
 /** Every half-precision number is a single-precision one. */
 export function fromFloat16(half: number): number {
   const sign = half & 0x8000 ? -1 : 1;
   const exponent = (half >>> 10) & 0x1f;
   const fraction = half & 0x3ff;
-  if (exponent === 0) return sign * fraction * 2 ** -24;
   if (exponent === 31) return fraction === 0 ? sign * Number.POSITIVE_INFINITY : Number.NaN;
-  return sign * (1024 + fraction) * 2 ** (exponent - 25);
+  return sign * (exponent === 0 ? fraction : 1024 + fraction) * unitByExponent[exponent];
 }

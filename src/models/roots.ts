@@ -15,17 +15,23 @@ export function rootsFor({ ofRoots = false }: Scaler, values: Float64Array): Flo
 }
 
 export function rootsOf(values: Float64Array): Float64Array {
-  return values.map((value) => Math.sign(value) * Math.sqrt(Math.abs(value)));
+  return values.map(rootOf);
+}
+
+export function rootOf(value: number): number {
+  return Math.sign(value) * Math.sqrt(Math.abs(value));
 }
 
 export function squareOf(root: number): number {
   return root * Math.abs(root);
 }
 
+type Numbers = number[] | Float64Array;
+
 interface MutableDistribution {
-  readonly mean: Float64Array;
-  readonly standardDeviation: Float64Array;
-  readonly quantiles: readonly Float64Array[];
+  readonly mean: Numbers;
+  readonly standardDeviation: Numbers;
+  readonly quantiles: readonly Numbers[];
 }
 
 /**

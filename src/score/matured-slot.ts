@@ -1,8 +1,10 @@
 // What earlier forecasts stated for one slot, and what was observed there. One object is filled for slot after slot and
 // passed on as a whole: passing its numbers one by one would cost more than the work on them.
 
+import { decodeCell, LARGEST_CODE, type RowShape, unitOf } from "./cell-codes.ts";
+import type { Block } from "./series-memory.ts";
+
 const FIRST_COUNT = 32;
-const LARGEST_CODE = 65_535;
 
 export class MaturedSlot {
   #count = 0;
@@ -10,8 +12,11 @@ export class MaturedSlot {
   #levels = 0;
   #quantiles = new Float64Array(0);
   #steps = new Int32Array(0);
-  /** Per forecast and channel: the lowest number and the unit of its codes. */
-  #scales = new Float64Array(0);
+  /** Per forecast and channel: what 0 stands for, and what is counted in. */
+  #lows = new Float64Array(0);
+  #units = new Float64Array(0);
+  /** Per forecast and channel: 1 when observations are rounded to whole units. */
+  #isRounded = new Uint8Array(0);
   #actuals = new Float64Array(0);
 
   /** Number of forecasts. */
@@ -19,7 +24,7 @@ export class MaturedSlot {
     return this.#count;
   }
 
-  /** [forecast][channel][level] */
+  /** [forecast][channel][level], counted in the unit of the forecast. */
   get quantiles(): Float64Array {
     return this.#quantiles;
   }
@@ -27,6 +32,16 @@ export class MaturedSlot {
   /** One per forecast: steps between origin and slot, 0 for the first. */
   get steps(): Int32Array {
     return this.#steps;
+  }
+
+  /** [forecast][channel]: what quantiles and actuals are counted in. */
+  get units(): Float64Array {
+    return this.#units;
+  }
+
+  /** [forecast][channel]: what quantiles and actuals are counted from. */
+  get lows(): Float64Array {
+    return this.#lows;
   }
 
   /** [forecast][channel]: what was observed, rounded as the forecast is. */
@@ -40,32 +55,40 @@ export class MaturedSlot {
     this.#levels = levels;
   }
 
-  /** Adds a forecast stored as codes, its scale at `scaleAt`. */
-  addCodes(step: number, codes: Uint16Array, at: number, scales: Float64Array, scaleAt: number): void {
+  /** Adds what a stored forecast states for a step: its cells start at `at`, and its heads at `headAt`. */
+  addCells(step: number, shape: RowShape, { floats, ints, bytes }: Block, at: number, headAt: number): void {
     const i = this.#next(step);
-    const channels = this.#channels;
-    const levels = this.#levels;
-    for (let c = 0, from = at, to = i * channels * levels; c < channels; c++) {
-      const low = scales[scaleAt + 2 * c];
-      const unit = scales[scaleAt + 2 * c + 1];
-      this.#scales[2 * (i * channels + c)] = low;
-      this.#scales[2 * (i * channels + c) + 1] = unit;
-      for (let l = 0; l < levels; l++) this.#quantiles[to++] = low + unit * codes[from++];
+    const { channels, levels } = shape;
+    for (let c = 0, output = i * channels, from = at; c < channels; c++, output++, from += levels + 2) {
+      const head = ints[headAt + 2 * c + 1];
+      const unit = unitOf(head);
+      this.#lows[output] = floats[headAt + 2 * c];
+      this.#isRounded[output] = unit === 0 ? 0 : 1;
+      this.#units[output] = unit === 0 ? 1 : unit;
+      decodeCell(shape, head, bytes, from, this.#quantiles, output * levels);
     }
   }
 
   /** Adds a forecast as it is: [channel][level]. */
   add(step: number, quantiles: ArrayLike<number>): void {
     const i = this.#next(step);
-    this.#scales.fill(0, 2 * i * this.#channels, 2 * (i + 1) * this.#channels);
-    this.#quantiles.set(quantiles, i * this.#channels * this.#levels);
+    const channels = this.#channels;
+    this.#lows.fill(0, i * channels, (i + 1) * channels);
+    this.#units.fill(1, i * channels, (i + 1) * channels);
+    this.#isRounded.fill(0, i * channels, (i + 1) * channels);
+    this.#quantiles.set(quantiles, i * channels * this.#levels);
   }
 
   /** Sets what was observed in a channel, relative to the same base as the forecasts. */
   observe(channel: number, value: number): void {
     const channels = this.#channels;
-    for (let i = channel; i < this.#count * channels; i += channels)
-      this.#actuals[i] = roundTo(this.#scales[2 * i], this.#scales[2 * i + 1], value);
+    for (let i = channel; i < this.#count * channels; i += channels) {
+      const exact = (value - this.#lows[i]) / this.#units[i];
+      const code = Math.floor(exact + 0.5);
+      // A number beyond the codes stays as it is.
+      const isCode = this.#isRounded[i] === 1 && code >= 0 && code <= LARGEST_CODE;
+      this.#actuals[i] = isCode ? code : exact;
+    }
   }
 
   #next(step: number): number {
@@ -83,19 +106,14 @@ export class MaturedSlot {
     const outputs = count * this.#channels;
     this.#steps = grown(new Int32Array(count), this.#steps);
     this.#quantiles = grown(new Float64Array(outputs * this.#levels), this.#quantiles);
-    this.#scales = grown(new Float64Array(2 * outputs), this.#scales);
+    this.#lows = grown(new Float64Array(outputs), this.#lows);
+    this.#units = grown(new Float64Array(outputs), this.#units);
+    this.#isRounded = grown(new Uint8Array(outputs), this.#isRounded);
     this.#actuals = new Float64Array(outputs);
   }
 }
 
-/** The code nearest to a number, as a number again. A number beyond the codes stays as it is. */
-function roundTo(low: number, unit: number, value: number): number {
-  if (unit === 0) return value;
-  const code = Math.round((value - low) / unit);
-  return code < 0 || code > LARGEST_CODE ? value : low + unit * code;
-}
-
-function grown<T extends Int32Array | Float64Array>(longer: T, numbers: T): T {
+function grown<T extends Int32Array | Float64Array | Uint8Array>(longer: T, numbers: T): T {
   longer.set(numbers.length > longer.length ? numbers.subarray(0, longer.length) : numbers);
   return longer;
 }

@@ -1,120 +1,142 @@
 // The forecasts of one series whose future has not fully arrived. Stored and scored here; what they are worth is
 // computed in rolling-scores.ts and calibrator.ts, from the MaturedSlot that `lookBack` fills.
 //
-// Rows: a forecast has the row (origin modulo the number of rows). The row is part of its key on the state topic, so a
-// series never has more keys there than rows.
+// Rows: on the state topic a forecast has the row (origin modulo the number of rows). The row is part of its key, so a
+// series never has more keys there than rows. Fewer forecasts are in memory: those that can still be scored.
 //
-// Cells: what a forecast states for one step ahead. A step is needed until its slot is `grace` slots old, so step h
-// needs a ring of h + grace cells, not of horizon + grace. That halves the memory, the largest part of a fleet's.
-// Layout: [step][origin modulo ring][channel][level].
+// Cells: what a forecast states for one step ahead (cell-codes.ts). A step is needed until its slot is `grace` slots old,
+// so step h needs a ring of h + grace cells, not of horizon + grace. That halves the memory, the largest part of a fleet's.
+// Layout: a head per forecast, then [step][origin modulo ring] cells of all channels, then a bit per row.
 //
-// Codes: a forecast is stored as 16-bit multiples of a power of two, counted from its lowest number, per channel.
-// Observations are rounded in the same way before they are compared, so that what was equal stays equal.
-//
-// Memory still grows with the square of the horizon. Beyond MOST_CODES only one origin in n is stored, with the smallest
+// Memory still grows with the square of the horizon. Beyond MOST_BYTES only one origin in n is stored, with the smallest
 // n that fits. A slot is then scored in fewer of its forecasts, at leads that differ from slot to slot.
 
+import { cellBytes, HEAD_BYTES, RowScratch, type RowShape, rowBytes } from "./cell-codes.ts";
 import type { MaturedSlot } from "./matured-slot.ts";
+import { type Block, type Place, placeAlone } from "./series-memory.ts";
 
-export interface PendingShape {
-  readonly horizon: number;
-  readonly channels: number;
-  readonly levels: number;
-  /** Slots for which a step stays pending after its own slot. */
+export interface PendingShape extends RowShape {
+  /** Slots for which a step can be scored after its own slot. */
   readonly grace: number;
+  /** Slots for which a forecast stays on the state topic after its last step; at least `grace`. */
+  readonly kept: number;
 }
 
-/** Where the cells are; shared by all series of a shape. */
+/** Where everything is; shared by all series of a shape. */
 interface Layout {
+  readonly shape: PendingShape;
   /** One origin in as many slots is stored. */
   readonly stride: number;
-  readonly rows: number;
-  /** One per step: number of its first cell, and length of its ring. */
+  /** Keys on the state topic. */
+  readonly rows: Ring;
+  /** Forecasts in memory. */
+  readonly heads: Ring;
+  /** One per step: number of its first cell, length of its ring, and the reciprocal of that. */
   readonly first: Int32Array;
-  readonly ring: Int32Array;
+  readonly lengths: Float64Array;
+  readonly reciprocals: Float64Array;
+  /** Of the rings, one after the other: the cell of each place. */
+  readonly cellAt: Int32Array;
   readonly cells: number;
+  /** Of the cells of all channels. */
+  readonly cellBytes: number;
+  /** Of a head, in numbers of four bytes: the origin, modulo 2^32, and the head of each channel. */
+  readonly headSize: number;
+  readonly cellsAt: number;
+  readonly bitsAt: number;
+  readonly bytes: number;
+  readonly scratch: RowScratch;
 }
 
-/** Half a megabyte per series. A horizon of 160 steps with nine levels still stores every origin. */
-const MOST_CODES = 256 * 1024;
-const LARGEST_CODE = 65_535;
+/** Per series. A horizon of 200 steps with nine levels still stores every origin. */
+const MOST_BYTES = 320 * 1024;
 const EMPTY = Number.NEGATIVE_INFINITY;
-/** Below it no power of two divides a range into codes. */
-const LEAST_RANGE = 1e-290;
-const LARGEST = 3.4e38;
+/** In place of the first channel's codes: no forecast yet. */
+const NO_HEAD = 0x7fff_0000;
 
 /** A forecast as it is stored on the topic. */
 export interface PendingRow {
   readonly originSlot: number;
   /** The version that made it, when that is not the current one. */
   readonly otherVersion: string | null;
-  /** Per channel: the lowest number, and what a code counts in. */
-  readonly scales: Float64Array;
-  /** [step][channel][level] */
-  readonly codes: Uint16Array;
+  /** As in cell-codes.ts. */
+  readonly bytes: Uint8Array;
 }
 
 export class PendingForecasts {
-  readonly shape: PendingShape;
   readonly #layout: Layout;
-  /** Codes of one cell. */
-  readonly #cell: number;
-  /** Per row: the origin, then the lowest number and the unit of each channel. */
-  readonly #heads: Float64Array;
-  readonly #codes: Uint16Array;
+  readonly #block: Block;
+  readonly #at: number;
   #newestOrigin = EMPTY;
-  /** By row: versions of forecasts that the current version did not make. Null when there are none. */
+  /** By head: versions of forecasts that the current version did not make. Null when there are none. */
   #otherVersions: Map<number, string> | null = null;
-  #changed: number[] = [];
+  #changed: number[] | null = null;
 
-  constructor(shape: PendingShape) {
-    this.shape = shape;
-    this.#layout = layoutOf(shape);
-    this.#cell = shape.channels * shape.levels;
-    this.#heads = new Float64Array(this.#layout.rows * this.#headSize);
-    this.#codes = new Uint16Array(this.#layout.cells * this.#cell);
-    for (let row = 0; row < this.#layout.rows; row++) this.#heads[row * this.#headSize] = EMPTY;
+  /** Bytes that `place` must have. */
+  static bytesOf(shape: PendingShape): number {
+    return layoutOf(shape).bytes;
+  }
+
+  constructor(shape: PendingShape, place: Place = placeAlone(layoutOf(shape).bytes)) {
+    const layout = layoutOf(shape);
+    this.#layout = layout;
+    this.#block = place.block;
+    this.#at = place.at;
+    const { headSize, heads } = layout;
+    for (let i = 0, at = (place.at >> 2) + 2; i < heads.length; i++, at += headSize)
+      place.block.ints[at] = NO_HEAD;
+  }
+
+  get shape(): PendingShape {
+    return this.#layout.shape;
   }
 
   get rows(): number {
-    return this.#layout.rows;
+    return this.#layout.rows.length;
   }
 
   get stride(): number {
     return this.#layout.stride;
   }
 
-  get bytes(): number {
-    return this.#codes.byteLength + this.#heads.byteLength;
-  }
-
   get newestOrigin(): number {
     return this.#newestOrigin;
   }
 
-  /** −Infinity for an empty row, and for one that no forecast can have. */
-  originOf(row: number): number {
-    return row < this.rows ? this.#heads[row * this.#headSize] : EMPTY;
-  }
-
   rowOf(originSlot: number): number {
-    return modulo(this.#groupOf(originSlot), this.#layout.rows);
+    return placeIn(this.#layout.rows, this.#groupOf(originSlot));
   }
 
   /** Finds all forecasts of the current version that cover the slot. */
   lookBack(slot: number, matured: MaturedSlot): void {
-    const { horizon, channels, levels, grace } = this.shape;
-    const { first, ring, rows, stride } = this.#layout;
+    const { shape } = this;
+    const { horizon, channels, levels, grace } = shape;
+    const {
+      first,
+      lengths,
+      reciprocals,
+      cellAt,
+      heads,
+      stride,
+      headSize,
+      cellsAt,
+      cellBytes: size,
+    } = this.#layout;
+    const block = this.#block;
+    const { ints } = block;
+    const others = this.#otherVersions;
+    const headsAt = this.#at >> 2;
     matured.begin(channels, levels);
     if (slot <= this.#newestOrigin - grace) return;
     for (let h = 1; h <= horizon; h++) {
       const origin = slot - h;
       const group = stride === 1 ? origin : Math.floor(origin / stride);
-      const row = modulo(group, rows);
-      const head = row * this.#headSize;
-      if (this.#heads[head] !== origin || (this.#otherVersions?.has(row) ?? false)) continue;
-      const cell = first[h - 1] + modulo(group, ring[h - 1]);
-      matured.addCodes(h - 1, this.#codes, cell * this.#cell, this.#heads, head + 1);
+      const place = placeIn(heads, group);
+      const head = headsAt + place * headSize;
+      if (ints[head] !== (origin | 0) || ints[head + 2] === NO_HEAD) continue;
+      if (others?.has(place)) continue;
+      const cell = cellAt[first[h - 1] + placeOf(group, lengths[h - 1], reciprocals[h - 1])];
+      matured.addCells(h - 1, shape, block, this.#at + cellsAt + cell * size, head + 1);
     }
   }
 
@@ -130,176 +152,213 @@ export class PendingForecasts {
     otherVersion: string | null,
   ): number {
     if (this.#groupOf(originSlot) <= this.#groupOf(this.#newestOrigin)) return -1;
-    const row = this.#begin(originSlot, otherVersion);
-    for (let c = 0; c < this.shape.channels; c++) this.#encode(originSlot, c, stated, base[c]);
+    const { scratch } = this.#layout;
+    scratch.encode(stated, base);
+    const row = this.#put(originSlot, otherVersion, scratch);
     this.markChanged(row);
     return row;
   }
 
-  /** Takes a forecast back from the topic. Forecasts have to come in the order of their origins. */
-  load({ originSlot, otherVersion, scales, codes }: PendingRow): void {
-    const row = this.#begin(originSlot, otherVersion);
-    this.#heads.set(scales, row * this.#headSize + 1);
-    for (let h = 0; h < this.shape.horizon; h++)
-      this.#codes.set(codes.subarray(h * this.#cell, (h + 1) * this.#cell), this.#cellOf(originSlot, h));
+  /** The bytes of the last `add`. Valid until the next one, of any series. */
+  get added(): Uint8Array {
+    return this.#layout.scratch.bytes;
   }
 
-  /** Null for an empty row. Valid until the next call. */
+  /** Takes a forecast back from the topic. Forecasts have to come in the order of their origins. */
+  load({ originSlot, otherVersion, bytes }: PendingRow): void {
+    const { scratch } = this.#layout;
+    scratch.bytes.set(bytes);
+    this.#put(originSlot, otherVersion, scratch);
+  }
+
+  /** Null for a row whose forecast can no longer be scored, and for an empty row. Valid until the next `add`. */
   read(row: number): PendingRow | null {
-    const originSlot = this.originOf(row);
+    const { scratch, heads, headSize, cellBytes: size } = this.#layout;
+    const { ints, bytes } = this.#block;
+    const originSlot = this.#newestIn(row);
     if (originSlot === EMPTY) return null;
-    const head = row * this.#headSize;
-    const codes = rowCodes(this.shape.horizon * this.#cell);
-    for (let h = 0, to = 0; h < this.shape.horizon; h++) {
+    const place = placeIn(heads, this.#groupOf(originSlot));
+    const head = (this.#at >> 2) + place * headSize;
+    scratch.ints.set(ints.subarray(head + 1, head + headSize));
+    for (let h = 0, to = scratch.ints.byteLength; h < this.shape.horizon; h++, to += size) {
       const from = this.#cellOf(originSlot, h);
-      for (let i = 0; i < this.#cell; i++) codes[to++] = this.#codes[from + i];
+      for (let i = 0; i < size; i++) scratch.bytes[to + i] = bytes[from + i];
     }
     return {
       originSlot,
-      otherVersion: this.#otherVersions?.get(row) ?? null,
-      scales: this.#heads.subarray(head + 1, head + this.#headSize),
-      codes,
+      otherVersion: this.#otherVersions?.get(place) ?? null,
+      bytes: scratch.bytes,
     };
   }
 
-  /** The rows that hold a forecast. */
+  /** The rows that hold a forecast on the topic, or will with the next batch. */
   filledRows(): number[] {
+    const { bytes } = this.#block;
+    const bitsAt = this.#at + this.#layout.bitsAt;
     const filled: number[] = [];
-    for (let row = 0; row < this.rows; row++) if (this.originOf(row) !== EMPTY) filled.push(row);
+    for (let row = 0; row < this.rows; row++)
+      if ((bytes[bitsAt + (row >> 3)] >> (row & 7)) & 1) filled.push(row);
     return filled;
   }
 
   markChanged(row: number): void {
+    this.#changed ??= [];
     if (!this.#changed.includes(row)) this.#changed.push(row);
   }
 
   /** Rows written since the last call. */
   takeChanged(): readonly number[] {
-    const changed = this.#changed;
-    if (changed.length > 0) this.#changed = [];
+    const changed = this.#changed ?? none;
+    this.#changed = null;
     return changed;
-  }
-
-  get #headSize(): number {
-    return 1 + 2 * this.shape.channels;
   }
 
   #groupOf(originSlot: number): number {
     return this.#layout.stride === 1 ? originSlot : Math.floor(originSlot / this.#layout.stride);
   }
 
-  /** Index of the codes of a step, 0 for the first. */
-  #cellOf(originSlot: number, step: number): number {
-    const { first, ring } = this.#layout;
-    return (first[step] + modulo(this.#groupOf(originSlot), ring[step])) * this.#cell;
+  /** The newest origin in memory that has this row; −Infinity for none. */
+  #newestIn(row: number): number {
+    const { rows, heads, stride, headSize } = this.#layout;
+    const { ints } = this.#block;
+    const newest = this.#newestOrigin;
+    if (newest === EMPTY || row >= rows.length) return EMPTY;
+    const newestGroup = this.#groupOf(newest);
+    const group = newestGroup - placeIn(rows, newestGroup - row);
+    if (newestGroup - group >= heads.length) return EMPTY;
+    const head = (this.#at >> 2) + placeIn(heads, group) * headSize;
+    const origin = newest - ((newest - ints[head]) >>> 0);
+    const isThere = ints[head + 2] !== NO_HEAD && Math.floor(origin / stride) === group;
+    return isThere ? origin : EMPTY;
   }
 
-  #begin(originSlot: number, otherVersion: string | null): number {
+  /** Index of the bytes of a step, 0 for the first. */
+  #cellOf(originSlot: number, step: number): number {
+    const { first, lengths, reciprocals, cellAt, cellsAt, cellBytes: size } = this.#layout;
+    const place = placeOf(this.#groupOf(originSlot), lengths[step], reciprocals[step]);
+    return this.#at + cellsAt + cellAt[first[step] + place] * size;
+  }
+
+  #put(originSlot: number, otherVersion: string | null, scratch: RowScratch): number {
+    const {
+      heads,
+      headSize,
+      first,
+      lengths,
+      reciprocals,
+      cellAt,
+      cellsAt,
+      bitsAt,
+      cellBytes: size,
+    } = this.#layout;
+    const { ints, bytes } = this.#block;
+    const group = this.#groupOf(originSlot);
     const row = this.rowOf(originSlot);
-    this.#heads[row * this.#headSize] = originSlot;
+    const place = placeIn(heads, group);
+    const head = (this.#at >> 2) + place * headSize;
+    ints[head] = originSlot | 0;
+    for (let i = 1; i < headSize; i++) ints[head + i] = scratch.ints[i - 1];
+    const source = scratch.bytes;
+    const start = this.#at + cellsAt;
+    for (let h = 0, from = (headSize - 1) * 4; h < first.length; h++) {
+      const to = start + cellAt[first[h] + placeOf(group, lengths[h], reciprocals[h])] * size;
+      for (let i = 0; i < size; i++) bytes[to + i] = source[from++];
+    }
+    bytes[this.#at + bitsAt + (row >> 3)] |= 1 << (row & 7);
     this.#newestOrigin = Math.max(this.#newestOrigin, originSlot);
     if (otherVersion !== null) {
       this.#otherVersions ??= new Map();
-      this.#otherVersions.set(row, otherVersion);
+      this.#otherVersions.set(place, otherVersion);
     } else if (this.#otherVersions !== null) {
-      this.#otherVersions.delete(row);
+      this.#otherVersions.delete(place);
     }
     return row;
   }
-
-  #encode(
-    originSlot: number,
-    channel: number,
-    stated: readonly { readonly values: ArrayLike<number> }[],
-    base: number,
-  ): void {
-    const { horizon, levels } = this.shape;
-    const from = channel * horizon;
-    let low = LARGEST;
-    let high = -LARGEST;
-    for (let l = 0; l < levels; l++) {
-      const { values } = stated[l];
-      for (let h = 0; h < horizon; h++) {
-        const value = values[from + h];
-        if (value < low) low = value;
-        if (value > high) high = value;
-      }
-    }
-    const unit = unitOf(relativeTo(base, low), relativeTo(base, high));
-    const lowest = unit === 0 ? relativeTo(base, low) : Math.floor(relativeTo(base, low) / unit) * unit;
-    const head = this.rowOf(originSlot) * this.#headSize + 1 + 2 * channel;
-    this.#heads[head] = lowest;
-    this.#heads[head + 1] = unit;
-    const perUnit = unit === 0 ? 0 : 1 / unit;
-    for (let h = 0; h < horizon; h++) {
-      const to = this.#cellOf(originSlot, h) + channel * levels;
-      for (let l = 0; l < levels; l++) {
-        const value = relativeTo(base, stated[l].values[from + h]);
-        this.#codes[to + l] = Math.round((value - lowest) * perUnit);
-      }
-    }
-  }
 }
 
-/** A number less its base, in single precision and never infinite: what forecasts and observations are compared in. */
-export function relativeTo(base: number, value: number): number {
-  return Math.fround(Math.max(-LARGEST, Math.min(LARGEST, value - base)));
-}
-
-const doubles = new Float64Array(1);
-const words = new Uint32Array(doubles.buffer);
-
-/** The least power of two that divides a range into codes, with one to spare for rounding; 0 for a range of nothing. */
-function unitOf(low: number, high: number): number {
-  const range = high - low;
-  if (!(range > LEAST_RANGE)) return 0;
-  doubles[0] = range / (LARGEST_CODE - 1);
-  // Clears the mantissa, which leaves the power of two below; the one above is the unit.
-  words[0] = 0;
-  words[1] &= 0xfff00000;
-  return 2 * doubles[0];
-}
+const none: readonly number[] = [];
 
 const layoutByShape = new Map<string, Layout>();
 
-function layoutOf({ horizon, channels, levels, grace }: PendingShape): Layout {
-  const name = `${horizon} ${channels} ${levels} ${grace}`;
+function layoutOf(shape: PendingShape): Layout {
+  const { horizon, channels, levels, median, grace, kept } = shape;
+  const name = `${horizon} ${channels} ${levels} ${median} ${grace} ${kept}`;
   let layout = layoutByShape.get(name);
   if (layout === undefined) {
-    const most = Math.max(horizon, Math.floor(MOST_CODES / (channels * levels)));
     let stride = 1;
-    layout = layoutWith(horizon, grace, stride);
-    while (layout.cells > most && stride < horizon + grace) layout = layoutWith(horizon, grace, ++stride);
+    layout = layoutWith(shape, stride);
+    const most = Math.max(rowBytes(shape), MOST_BYTES);
+    while (layout.bytes > most && stride < horizon + grace) layout = layoutWith(shape, ++stride);
     layoutByShape.set(name, layout);
   }
   return layout;
 }
 
-function layoutWith(horizon: number, grace: number, stride: number): Layout {
+function layoutWith(shape: PendingShape, stride: number): Layout {
+  const { horizon, channels, levels, grace, kept } = shape;
   const first = new Int32Array(horizon);
-  const ring = new Int32Array(horizon);
+  const rings: Ring[] = [];
   let cells = 0;
   for (let h = 1; h <= horizon; h++) {
     first[h - 1] = cells;
-    ring[h - 1] = Math.ceil((h + grace - 1) / stride) + 1;
-    cells += ring[h - 1];
+    rings.push(ringFor(h + grace, stride));
+    cells += rings[h - 1].length;
   }
-  return { stride, rows: ring[horizon - 1], first, ring, cells };
+  const heads = rings[horizon - 1];
+  const rows = ringFor(horizon + kept, stride);
+  const headSize = 1 + (channels * HEAD_BYTES) / 4;
+  const cellsAt = heads.length * headSize * 4;
+  const bitsAt = cellsAt + cells * channels * cellBytes(levels);
+  return {
+    shape,
+    stride,
+    rows,
+    heads,
+    first,
+    lengths: Float64Array.from(rings, ({ length }) => length),
+    reciprocals: Float64Array.from(rings, ({ reciprocal }) => reciprocal),
+    cellAt: Int32Array.from(
+      rings.flatMap(({ length }, h) => neighbours(length, grace).map((i) => first[h] + i)),
+    ),
+    cells,
+    cellBytes: channels * cellBytes(levels),
+    headSize,
+    cellsAt,
+    bitsAt,
+    bytes: bitsAt + Math.ceil(rows.length / 8),
+    scratch: new RowScratch(shape),
+  };
 }
 
-function modulo(value: number, divisor: number): number {
-  const rest = value % divisor;
-  return rest < 0 ? rest + divisor : rest;
+/**
+ * The order of a ring's cells in memory. An observation reads step h of the forecast h slots ago, and its own forecast
+ * then writes step h `grace` places before. In this order the two are neighbours, mostly in one line of the cache.
+ */
+function neighbours(length: number, grace: number): number[] {
+  const cells = new Array<number>(length).fill(-1);
+  let next = 0;
+  for (let from = 0; from < length; from++)
+    for (let place = from; cells[place] < 0; place = (place + grace) % length) cells[place] = next++;
+  return cells;
 }
 
-const codesByLength = new Map<number, Uint16Array>();
+/** Places that are used again and again. The reciprocal spares a division, which takes longer than all else in a cell. */
+interface Ring {
+  readonly length: number;
+  readonly reciprocal: number;
+}
 
-/** Memory that the next row uses again: an array per record would keep the garbage collector busy. */
-function rowCodes(length: number): Uint16Array {
-  let codes = codesByLength.get(length);
-  if (codes === undefined) {
-    codes = new Uint16Array(length);
-    codesByLength.set(length, codes);
-  }
-  return codes;
+function ringFor(slots: number, stride: number): Ring {
+  const length = Math.ceil((slots - 1) / stride) + 1;
+  return { length, reciprocal: 1 / length };
+}
+
+function placeIn({ length, reciprocal }: Ring, number: number): number {
+  return placeOf(number, length, reciprocal);
+}
+
+/** The number modulo the length. */
+function placeOf(number: number, length: number, reciprocal: number): number {
+  const rest = number - Math.floor(number * reciprocal) * length;
+  return rest < 0 ? rest + length : rest < length ? rest : rest - length;
 }

@@ -9,6 +9,7 @@
 
 import type { LiveScores } from "../domain.ts";
 import type { MaturedSlot } from "./matured-slot.ts";
+import { type Place, placeAlone } from "./series-memory.ts";
 
 export const STEPS = 0;
 export const ABSOLUTE = 1;
@@ -40,19 +41,25 @@ export interface ScoreRule extends Median {
   readonly highs: Int32Array;
   /** Weights of the pinball losses in the CRPS: twice the trapezoid rule over the levels. They add up to 2. */
   readonly weights: Float64Array;
+  /** The weighted pinball loss of a level is tilt·error + half·|error|. */
+  readonly tilts: Float64Array;
+  readonly halves: Float64Array;
   readonly sumCount: number;
 }
 
 /** Levels ascending, at least one. */
 export function createScoreRule(levels: readonly number[]): ScoreRule {
   const intervals = centralIntervals(levels);
+  const weights = trapezoid(levels);
   return {
     levels: Float64Array.from(levels),
     ...medianOf(levels),
     intervals,
     lows: Int32Array.from(intervals, ({ low }) => low),
     highs: Int32Array.from(intervals, ({ high }) => high),
-    weights: trapezoid(levels),
+    weights,
+    tilts: weights.map((weight, l) => weight * (levels[l] - 0.5)),
+    halves: weights.map((weight) => weight / 2),
     sumCount: INSIDE + intervals.length,
   };
 }
@@ -105,8 +112,9 @@ export class SlotScores {
 
   /** Replaces the sums by those of another slot. `errorCap` limits the mean error in the capped sum. */
   compute(matured: MaturedSlot, naiveErrors: readonly number[], errorCap: number): void {
-    const { levels, weights, below, above, medianShare, lows, highs } = this.rule;
-    const { count, quantiles, actuals } = matured;
+    const { tilts, halves, below, above, medianShare, lows, highs } = this.rule;
+    const { count, quantiles, actuals, units } = matured;
+    const levels = tilts.length;
     const { sums } = this;
     const channels = naiveErrors.length;
     const share = 1 / channels;
@@ -114,18 +122,19 @@ export class SlotScores {
     let crpss = 0;
     sums.fill(0);
     for (let i = 0, output = 0, at = 0; i < count; i++) {
-      for (let c = 0; c < channels; c++, output++, at += levels.length) {
+      for (let c = 0; c < channels; c++, output++, at += levels) {
         const actual = actuals[output];
         const most = MOST_NAIVE_ERRORS * naiveErrors[c];
         let crps = 0;
-        for (let l = 0; l < levels.length; l++) {
+        const unit = units[output];
+        for (let l = 0; l < levels; l++) {
           const error = actual - quantiles[at + l];
-          crps += weights[l] * (error >= 0 ? levels[l] * error : (levels[l] - 1) * error);
+          crps += tilts[l] * error + halves[l] * Math.abs(error);
         }
         const near = actual - quantiles[at + below];
         const centre = near + (quantiles[at + below] - quantiles[at + above]) * medianShare;
-        absolute += bounded(Math.abs(centre), most) * (share / naiveErrors[c]);
-        crpss += bounded(crps, most) * share;
+        absolute += bounded(Math.abs(centre) * unit, most) * (share / naiveErrors[c]);
+        crpss += bounded(crps * unit, most) * share;
         for (let k = 0; k < lows.length; k++) {
           if (actual >= quantiles[at + lows[k]] && actual <= quantiles[at + highs[k]])
             sums[INSIDE + k] += share;
@@ -147,16 +156,22 @@ function bounded(error: number, most: number): number {
 /** Age is counted in slots, never in wall time: a pause of the worker forgets nothing. */
 export class RollingScores {
   readonly rule: ScoreRule;
-  /** The sums of all slots, each weighted by exp(−age/rollingSteps). Stored as they are. */
-  readonly sums: Float64Array;
   readonly #rollingSteps: number;
+  readonly #doubles: Float64Array;
+  readonly #at: number;
   #newestSlot = Number.NEGATIVE_INFINITY;
   #scoredSlots = 0;
 
-  constructor(rule: ScoreRule, rollingSteps: number) {
+  constructor(rule: ScoreRule, rollingSteps: number, place: Place = placeAlone(8 * rule.sumCount)) {
     this.rule = rule;
-    this.sums = new Float64Array(rule.sumCount);
     this.#rollingSteps = rollingSteps;
+    this.#doubles = place.block.doubles;
+    this.#at = place.at / 8;
+  }
+
+  /** The sums of all slots, each weighted by exp(−age/rollingSteps). Stored as they are. */
+  get sums(): Float64Array {
+    return this.#doubles.subarray(this.#at, this.#at + this.rule.sumCount);
   }
 
   /** The newest slot scored, from which ages are counted; −Infinity when none was scored. */
@@ -172,14 +187,14 @@ export class RollingScores {
   add(slotSums: Float64Array, slot: number): void {
     if (slot > this.#newestSlot) this.#moveTo(slot);
     const weight = this.#weightOf(slot);
-    for (let i = 0; i < slotSums.length; i++) this.sums[i] += weight * slotSums[i];
+    for (let i = 0; i < slotSums.length; i++) this.#doubles[this.#at + i] += weight * slotSums[i];
     this.#scoredSlots++;
   }
 
   /** Replaces the sums of a slot whose value has changed. */
   replace(was: Float64Array, is: Float64Array, slot: number): void {
     const weight = this.#weightOf(slot);
-    for (let i = 0; i < is.length; i++) this.sums[i] += weight * (is[i] - was[i]);
+    for (let i = 0; i < is.length; i++) this.#doubles[this.#at + i] += weight * (is[i] - was[i]);
   }
 
   /** Null until a slot is scored. */
@@ -222,7 +237,7 @@ export class RollingScores {
   #moveTo(slot: number): void {
     if (this.#scoredSlots > 0) {
       const fading = Math.exp((this.#newestSlot - slot) / this.#rollingSteps);
-      for (let i = 0; i < this.sums.length; i++) this.sums[i] *= fading;
+      for (let i = 0; i < this.rule.sumCount; i++) this.#doubles[this.#at + i] *= fading;
     }
     this.#newestSlot = slot;
   }
@@ -233,6 +248,6 @@ export class RollingScores {
 
   /** A replaced value may leave a sum of zeros a rounding error below zero. */
   #mean(index: number): number {
-    return Math.max(0, this.sums[index] / this.sums[STEPS]);
+    return Math.max(0, this.#doubles[this.#at + index] / this.#doubles[this.#at + STEPS]);
   }
 }

@@ -20,6 +20,7 @@ import {
 import { writeKeptForecast, writeLiveState } from "../log/codec/writers.generated.ts";
 import type { Life, Phase } from "../models/life.ts";
 import { ForecastnetError } from "../runtime/errors.ts";
+import type { PendingRow } from "./pending-forecasts.ts";
 import { createScoreRule, RollingScores } from "./rolling-scores.ts";
 import type { ScoringPeriod } from "./scoring-period.ts";
 
@@ -118,18 +119,30 @@ function sumsOf({ rolling: { sums }, frame: { base, errorCap } }: ScoringPeriod)
   return numbers;
 }
 
-/** Null when no forecast is pending in the row. */
+/** The forecast that was added last. */
+export function writeAdded(
+  { pending }: ScoringPeriod,
+  originSlot: number,
+  otherVersion: string | null,
+): Buffer {
+  return writeRow({ originSlot, otherVersion, bytes: pending.added });
+}
+
+/** Null when no forecast is in memory for the row. */
 export function writePending({ pending }: ScoringPeriod, row: number): Buffer | null {
   const read = pending.read(row);
-  if (read === null) return null;
-  const { originSlot, otherVersion, scales, codes } = read;
+  return read && writeRow(read);
+}
+
+function writeRow({ originSlot, otherVersion, bytes }: PendingRow): Buffer {
   writer.begin(keptHeader);
   writeKeptForecast(writer, {
     originSlot,
     modelVersion: otherVersion ?? "",
-    scales,
-    codes,
+    scales: noBytes,
+    codes: noBytes,
     quantiles: noBytes,
+    cells: bytes,
   });
   return writer.end();
 }
@@ -225,18 +238,16 @@ export function storedScores({ record, sums }: StoredState): LiveScores | null {
 /** Throws STATE_CORRUPT when the record contradicts itself; whether it fits a series is for the caller to see. */
 export function readPending(value: Buffer, place: string): KeptForecastRecord {
   const record = decode(() => keptCodec.decode(value), place);
-  const { scales, codes, quantiles } = record;
-  const isOld = quantiles.length > 0;
-  const isWhole = isOld
-    ? quantiles.length % 4 === 0 && codes.length === 0
-    : codes.length > 0 && codes.length % 2 === 0 && scales.length > 0 && scales.length % 16 === 0;
-  if (isWhole) return record;
-  const found = `${scales.length} bytes of scales, ${codes.length} of codes and ${quantiles.length} of quantiles`;
-  throw corrupt(
-    place,
-    found,
-    "two numbers of 8 bytes a channel and codes of 2 bytes, or quantiles of 4 bytes",
-  );
+  const { scales, codes, quantiles, cells } = record;
+  const hasCodes = codes.length + scales.length > 0;
+  const formats = [cells.length > 0, hasCodes, quantiles.length > 0].filter((isUsed) => isUsed).length;
+  const isWhole = hasCodes
+    ? codes.length > 0 && codes.length % 2 === 0 && scales.length > 0 && scales.length % 16 === 0
+    : quantiles.length % 4 === 0;
+  if (formats === 1 && isWhole) return record;
+  const found = `${cells.length} bytes of cells, ${scales.length} of scales, ${codes.length} of codes and ${quantiles.length} of quantiles`;
+  const earlier = "two numbers of 8 bytes a channel and codes of 2 bytes, or quantiles of 4 bytes";
+  throw corrupt(place, found, `cells; or, of an earlier version, ${earlier}`);
 }
 
 function decode<T>(read: () => T, place: string): T {

@@ -8,11 +8,12 @@ import type { KeptForecastRecord } from "../log/codec/schemas.generated.ts";
 import type { Phase } from "../models/life.ts";
 import { ForecastnetError } from "../runtime/errors.ts";
 import { QualityCounts } from "../runtime/fleet-quality.ts";
-import { PendingForecasts, type PendingRow, type PendingShape } from "./pending-forecasts.ts";
+import { RowScratch, type RowShape, rowBytes } from "./cell-codes.ts";
+import type { PendingRow } from "./pending-forecasts.ts";
 import { createScoreRule } from "./rolling-scores.ts";
 import { readPending, readState, readStateKey, type ScoreRecord, type StoredState } from "./score-records.ts";
 import { ScoringPeriod, Scratch } from "./scoring-period.ts";
-import { type ObservedPast, type ScoringRules, SeriesScores } from "./series-scores.ts";
+import { type ObservedPast, periodRules, type ScoringRules, SeriesScores } from "./series-scores.ts";
 
 export interface ScoreStoreParts extends Omit<ScoringRules, "scratch" | "seriesByPhase"> {
   /** Levels of the quantiles that forecasts state, ascending. */
@@ -77,7 +78,7 @@ export class ScoreStore {
     this.#changed.delete(scores);
     this.seriesByPhase[scores.life.phase]--;
     this.quality.remove(scores);
-    return scores.keys();
+    return scores.end();
   }
 
   /** The records that changed since the last call. */
@@ -110,13 +111,11 @@ export class ScoreStore {
         version: modelVersion,
         channels: naiveErrors.length,
         horizon,
-        lateSlots: settings.gapMax,
-        rollingSteps: this.#rules.rollingSteps(settings),
         naiveErrors,
         base,
         errorCap,
-        isCalibrated: this.#rules.calibration.enabled,
       },
+      periodRules(this.#rules, settings),
       this.#rules.scratch,
     );
     period.rolling.load({ sums, newestSlot, scoredSlots });
@@ -140,8 +139,11 @@ export class ScoreStore {
       else fits.push({ row, forecast });
     }
     fits.sort((a, b) => a.forecast.originSlot - b.forecast.originSlot);
-    for (const { row, forecast } of fits) scores.resumePending(forecast, row);
-    if (past !== null) scores.catchUp(past);
+    for (const { row, forecast } of fits) {
+      if (past !== null) scores.catchUp(past, forecast.originSlot);
+      scores.resumePending(forecast, row);
+    }
+    if (past !== null) scores.catchUp(past, past.newestSlot);
     this.quality.update(scores);
     return stored.length - fits.length;
   }
@@ -173,37 +175,43 @@ interface StoredPending {
 
 /** Null when the numbers of the record are not those of the period. */
 function toPendingRow(record: KeptForecastRecord, { frame, rolling }: ScoringPeriod): PendingRow | null {
-  const { originSlot, modelVersion, scales, codes, quantiles } = record;
+  const { originSlot, modelVersion, scales, codes, quantiles, cells } = record;
   const { channels, horizon } = frame;
-  const levels = rolling.rule.levels.length;
+  const { below: median, levels: given } = rolling.rule;
+  const levels = given.length;
   const numbers = channels * horizon * levels;
   const otherVersion = modelVersion === "" || modelVersion === frame.version ? null : modelVersion;
-  if (quantiles.length === 4 * numbers) {
-    const stated = copyOf(Float32Array, quantiles);
-    return { ...encodeAlone(stated, { channels, horizon, levels }), originSlot, otherVersion };
-  }
+  const shape = { horizon, channels, levels, median };
+  if (cells.length > 0)
+    return cells.length === rowBytes(shape) ? { originSlot, otherVersion, bytes: cells } : null;
+  if (quantiles.length === 4 * numbers)
+    return { originSlot, otherVersion, bytes: encodeAlone(copyOf(Float32Array, quantiles), shape) };
   if (codes.length !== 2 * numbers || scales.length !== 16 * channels) return null;
-  return {
-    originSlot,
-    otherVersion,
-    scales: copyOf(Float64Array, scales),
-    codes: copyOf(Uint16Array, codes),
-  };
+  const stated = fromCodes(copyOf(Uint16Array, codes), copyOf(Float64Array, scales), shape);
+  return { originSlot, otherVersion, bytes: encodeAlone(stated, shape) };
 }
 
-/** As codes, what an earlier version stored as [level][channel][step]. */
-function encodeAlone(
-  quantiles: Float32Array,
-  shape: Omit<PendingShape, "grace">,
-): Pick<PendingRow, "scales" | "codes"> {
+/** What an earlier version stored as 16-bit codes, [step][channel][level], as [level][channel][step]. */
+function fromCodes(codes: Uint16Array, scales: Float64Array, { horizon, channels, levels }: RowShape) {
+  const stated = new Float64Array(codes.length);
+  for (let h = 0, i = 0; h < horizon; h++) {
+    for (let c = 0; c < channels; c++) {
+      for (let l = 0; l < levels; l++, i++)
+        stated[(l * channels + c) * horizon + h] = scales[2 * c] + scales[2 * c + 1] * codes[i];
+    }
+  }
+  return stated;
+}
+
+/** The bytes of what an earlier version stored, [level][channel][step]. */
+function encodeAlone(quantiles: Float32Array | Float64Array, shape: RowShape): Uint8Array {
   const outputs = shape.channels * shape.horizon;
   const stated = Array.from({ length: shape.levels }, (_, l) => ({
     values: quantiles.subarray(l * outputs, (l + 1) * outputs),
   }));
-  const alone = new PendingForecasts({ ...shape, grace: 0 });
-  const row = alone.add(0, stated, new Float64Array(shape.channels), null);
-  const { scales, codes } = alone.read(row) as PendingRow;
-  return { scales: scales.slice(), codes: codes.slice() };
+  const row = new RowScratch(shape);
+  row.encode(stated, new Float64Array(shape.channels));
+  return row.bytes;
 }
 
 /** The bytes of a record lie where they lie; typed arrays need them aligned. */
@@ -227,6 +235,8 @@ interface RestoreScoresOptions {
 
 /** Records read between two turns of the event loop: other lanes and the group's heartbeat must not wait for them. */
 const RECORDS_PER_TURN = 500;
+/** Keys looked at, likewise. */
+const KEYS_PER_TURN = 20_000;
 
 /** Takes all records out of `valueByKey`, and frees their bytes series by series. */
 export async function restoreScores(
@@ -237,7 +247,7 @@ export async function restoreScores(
   const stored = { series: 0, forecasts: 0 };
   const dropped = { series: 0, forecasts: 0 };
   let read = 0;
-  for (const [seriesId, keys] of groupBySeries(valueByKey.keys(), where)) {
+  for (const [seriesId, keys] of await groupBySeries(valueByKey.keys(), where)) {
     const isGridNew = isRestarted(seriesId);
     // The state first: a pending forecast belongs to the period in the state of its series.
     if (keys.state !== null) {
@@ -268,9 +278,14 @@ interface KeysOfSeries {
   readonly pending: { readonly key: string; readonly row: number }[];
 }
 
-function groupBySeries(keys: Iterable<string>, where: (key: string) => string): Map<string, KeysOfSeries> {
+async function groupBySeries(
+  keys: Iterable<string>,
+  where: (key: string) => string,
+): Promise<Map<string, KeysOfSeries>> {
   const bySeries = new Map<string, KeysOfSeries>();
+  let looked = 0;
   for (const key of keys) {
+    if (++looked % KEYS_PER_TURN === 0) await setImmediate();
     const parsed = readStateKey(key);
     if (parsed === null) throw corrupt(where(key), "the key is neither of live scores nor of a forecast");
     let group = bySeries.get(parsed.seriesId);

@@ -7,32 +7,39 @@
 // A forecast covers only slots that were empty when it was made. So the first value of a slot is scored and learnt
 // from; a later value of the same slot only replaces the first one in the scores.
 
-import type { LiveScores, Placement, Quantile } from "../domain.ts";
+import type { Bounds, LiveScores, Placement, Quantile } from "../domain.ts";
 import { Calibrator } from "./calibrator.ts";
+import { relativeTo } from "./cell-codes.ts";
 import { MaturedSlot } from "./matured-slot.ts";
-import { PendingForecasts, relativeTo } from "./pending-forecasts.ts";
+import { PendingForecasts } from "./pending-forecasts.ts";
 import { RollingScores, type ScoreRule, SlotScores } from "./rolling-scores.ts";
+import { type Place, SeriesMemory } from "./series-memory.ts";
 
 /**
  * Slots that are scored before the state is stored again. A restored series scores them anew, from its pending
- * forecasts and its past, which are stored with every observation. So pending forecasts stay for as many slots.
+ * forecasts and its past, which are stored with every observation. So as many forecasts more stay on the state topic.
+ * A state is four times as large as a forecast: at 12, it is a quarter of what a series writes, at 6 it was 40 %, and
+ * at 24 a series would have 48 forecasts on the topic instead of 36, to read at every restore.
  */
-export const SLOTS_PER_STATE = 6;
+export const SLOTS_PER_STATE = 12;
 
 interface PeriodFrame {
   readonly version: string;
   readonly horizon: number;
   readonly channels: number;
-  /** Slots for which a forecast stays pending after its last step, for late observations; at most the horizon. */
-  readonly lateSlots: number;
-  /** Age in slots at which a score weighs 1/e. */
-  readonly rollingSteps: number;
   /** One per channel: what errors are divided by. Positive. */
   readonly naiveErrors: readonly number[];
   /** One per channel. */
   readonly base: readonly number[];
   /** Most that the mean error of one slot adds to the capped MASE; Infinity for no cap. */
   readonly errorCap: number;
+}
+
+interface PeriodRules {
+  /** Slots for which a forecast stays pending after its last step, for late observations; at most the horizon. */
+  readonly lateSlots: number;
+  /** Age in slots at which a score weighs 1/e. */
+  readonly rollingSteps: number;
   readonly isCalibrated: boolean;
 }
 
@@ -43,16 +50,38 @@ export class ScoringPeriod {
   /** Null when calibration is switched off. */
   readonly calibrator: Calibrator | null;
   readonly #scratch: Scratch;
+  /** Holds the numbers of all three. */
+  readonly #place: Place;
 
-  constructor(frame: PeriodFrame, scratch: Scratch) {
-    const { horizon, channels, lateSlots, naiveErrors, isCalibrated } = frame;
-    const { levels } = scratch.rule;
-    const grace = Math.max(SLOTS_PER_STATE, Math.min(lateSlots, horizon));
+  constructor(frame: PeriodFrame, { lateSlots, rollingSteps, isCalibrated }: PeriodRules, scratch: Scratch) {
+    const { horizon, channels, naiveErrors } = frame;
+    const { rule, memory } = scratch;
+    const { levels } = rule;
+    const grace = Math.min(lateSlots, horizon);
+    const pendingShape = {
+      horizon,
+      channels,
+      levels: levels.length,
+      median: rule.below,
+      grace,
+      kept: Math.max(SLOTS_PER_STATE, grace),
+    };
+    const calibratorShape = { levels, channels, horizon, scale: naiveErrors };
+    const calibratorAt = 8 * rule.sumCount;
+    const calibratorEnd = calibratorAt + (isCalibrated ? Calibrator.bytesOf(calibratorShape) : 0);
+    const pendingAt = Math.ceil(calibratorEnd / 8) * 8;
+    this.#place = memory.take(pendingAt + PendingForecasts.bytesOf(pendingShape));
+    const { block, at } = this.#place;
     this.frame = frame;
-    this.pending = new PendingForecasts({ horizon, channels, levels: levels.length, grace });
-    this.rolling = new RollingScores(scratch.rule, frame.rollingSteps);
-    this.calibrator = isCalibrated ? new Calibrator({ levels, channels, horizon, scale: naiveErrors }) : null;
+    this.rolling = new RollingScores(rule, rollingSteps, this.#place);
+    this.calibrator = isCalibrated ? new Calibrator(calibratorShape, { block, at: at + calibratorAt }) : null;
+    this.pending = new PendingForecasts(pendingShape, { block, at: at + pendingAt });
     this.#scratch = scratch;
+  }
+
+  /** Gives its memory to other series. The period must not be used afterwards. */
+  end(): void {
+    this.#scratch.memory.giveBack(this.#place);
   }
 
   scores(): LiveScores | null {
@@ -78,29 +107,30 @@ export class ScoringPeriod {
     return matured.count;
   }
 
-  /** The quantiles after calibration; null when the calibration has learnt nothing yet. */
-  calibrate(raw: readonly Quantile[]): readonly Quantile[] | null {
+  /** The quantiles after calibration, within the bounds of the series; null when the calibration has learnt nothing yet. */
+  calibrate(raw: readonly Quantile[], bounds: Bounds | undefined): readonly Quantile[] | null {
     const { calibrator } = this;
     if (calibrator === null || calibrator.learntSteps === 0) return null;
     const { horizon, channels, base } = this.frame;
     const outputs = channels * horizon;
-    const { relative, corrected } = this.#scratch.forOutputs(outputs);
-    for (let l = 0; l < raw.length; l++) {
-      const { values } = raw[l];
-      const row = relative[l];
+    const { rows, corrected, blank } = this.#scratch.forOutputs(outputs);
+    const min = bounds?.min ?? Number.NEGATIVE_INFINITY;
+    const max = bounds?.max ?? Number.POSITIVE_INFINITY;
+    for (let l = 0; l < raw.length; l++) rows[l] = raw[l].values;
+    calibrator.correct(rows, corrected, base);
+    const calibrated: Quantile[] = [];
+    for (let l = 0, from = 0; l < raw.length; l++) {
+      const values = blank.slice();
       for (let c = 0, o = 0; c < channels; c++) {
-        for (let h = 0; h < horizon; h++, o++) row[o] = values[o] - base[c];
+        const level = base[c];
+        for (let h = 0; h < horizon; h++, o++) {
+          const value = corrected[from++] + level;
+          values[o] = value < min ? min : value > max ? max : value;
+        }
       }
+      calibrated.push({ level: raw[l].level, values });
     }
-    calibrator.correct(relative, corrected);
-    return raw.map(({ level }, l) => {
-      const values = new Array<number>(outputs);
-      let from = l * outputs;
-      for (let c = 0, o = 0; c < channels; c++) {
-        for (let h = 0; h < horizon; h++, o++) values[o] = corrected[from++] + base[c];
-      }
-      return { level, values };
-    });
+    return calibrated;
   }
 
   /** Stores the quantiles until they can be scored; returns their row, −1 when this origin is not stored. */
@@ -117,10 +147,12 @@ export class ScoringPeriod {
 }
 
 interface OutputScratch {
-  /** One array per level, one number per channel and step. */
-  readonly relative: readonly Float64Array[];
+  /** One per level: the raw quantiles. */
+  readonly rows: (readonly number[])[];
   /** Level after level. */
   readonly corrected: Float32Array;
+  /** To be copied: an array made of doubles never changes its kind. */
+  readonly blank: readonly number[];
 }
 
 /** Memory shared by all series of a score store. Scoring is synchronous, and a fleet is too large for one each. */
@@ -129,6 +161,7 @@ export class Scratch {
   readonly slotScores: SlotScores;
   readonly replacedScores: SlotScores;
   readonly matured = new MaturedSlot();
+  readonly memory = new SeriesMemory();
   readonly #byOutputs = new Map<number, OutputScratch>();
 
   constructor(rule: ScoreRule) {
@@ -141,10 +174,10 @@ export class Scratch {
   forOutputs(outputs: number): OutputScratch {
     let scratch = this.#byOutputs.get(outputs);
     if (scratch === undefined) {
-      const { length } = this.rule.levels;
       scratch = {
-        relative: Array.from({ length }, () => new Float64Array(outputs)),
-        corrected: new Float32Array(length * outputs),
+        rows: [],
+        corrected: new Float32Array(this.rule.levels.length * outputs),
+        blank: Array.from({ length: outputs }, () => 0.5),
       };
       this.#byOutputs.set(outputs, scratch);
     }

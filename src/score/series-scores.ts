@@ -12,12 +12,18 @@ import type {
   ServingFacts,
   Window,
 } from "../domain.ts";
-import { boundQuantiles } from "../models/bounds.ts";
 import { type Life, lineOf, newLife, type Phase } from "../models/life.ts";
 import { errorCapOf, meanOf, naiveErrorOf } from "../models/scores.ts";
 import type { CountedSeries } from "../runtime/fleet-quality.ts";
 import type { PendingRow } from "./pending-forecasts.ts";
-import { liveKey, pendingKey, type ScoreRecord, writePending, writeState } from "./score-records.ts";
+import {
+  liveKey,
+  pendingKey,
+  type ScoreRecord,
+  writeAdded,
+  writePending,
+  writeState,
+} from "./score-records.ts";
 import { ScoringPeriod, type Scratch, SLOTS_PER_STATE } from "./scoring-period.ts";
 
 /** The same for all series of a score store. */
@@ -35,6 +41,14 @@ export interface ObservedPast {
   readonly newestSlot: number;
   /** Null where nothing was observed. */
   valuesAt(slot: number): readonly number[] | null;
+}
+
+export function periodRules({ rollingSteps, calibration }: ScoringRules, settings: SeriesSettings) {
+  return {
+    lateSlots: settings.gapMax,
+    rollingSteps: rollingSteps(settings),
+    isCalibrated: calibration.enabled,
+  };
 }
 
 const METHOD = "adaptive-conformal";
@@ -55,7 +69,7 @@ export class SeriesScores implements CountedSeries {
   /** The newest slot scored in the stored state. */
   #storedSlot = Number.NEGATIVE_INFINITY;
   /** The record of the newest pending forecast. */
-  #newest: { readonly row: number; readonly value: Buffer | null } | null = null;
+  #newest: { readonly row: number; readonly value: Buffer } | null = null;
 
   constructor(seriesId: string, rules: ScoringRules, changed: Set<SeriesScores>) {
     this.seriesId = seriesId;
@@ -146,12 +160,11 @@ export class SeriesScores implements CountedSeries {
       return { raw, quantiles, calibration: null, scores: null };
     }
     const scores = period.scores();
-    const corrected = period.calibrate(quantiles);
-    if (corrected === null) {
+    const calibrated = period.calibrate(quantiles, window.settings.bounds);
+    if (calibrated === null) {
       this.#addPending(period, window, quantiles, null);
       return { raw, quantiles, calibration: null, scores };
     }
-    const calibrated = boundQuantiles(corrected, window.settings.bounds);
     this.#addPending(period, window, calibrated, null);
     const calibration = {
       method: METHOD,
@@ -164,6 +177,7 @@ export class SeriesScores implements CountedSeries {
   /** Continues from stored facts. */
   resume(life: Life, period: ScoringPeriod | null): void {
     this.#moveTo(life);
+    this.#period?.end();
     this.#period = period;
     this.#storedSlot = period?.rolling.newestSlot ?? Number.NEGATIVE_INFINITY;
   }
@@ -180,14 +194,19 @@ export class SeriesScores implements CountedSeries {
     pending.markChanged(place);
   }
 
-  /** Scores the slots observed since the state was stored. */
-  catchUp(past: ObservedPast): void {
+  /**
+   * Scores the slots up to `lastSlot` that were observed since the state was stored, in the forecasts resumed so far.
+   * To be called before a forecast is resumed, up to its origin, as its place in memory may be that of a forecast that
+   * was scored by then.
+   */
+  catchUp(past: ObservedPast, lastSlot: number): void {
     const period = this.#period;
     if (period === null) return;
-    const { pending, rolling } = period;
-    const oldest = Math.min(...pending.filledRows().map((row) => pending.originOf(row)));
-    const from = Math.max(rolling.newestSlot, oldest) + 1;
-    for (let slot = from; slot <= past.newestSlot; slot++) {
+    // Slots up to the newest forecast had their turn before it was resumed.
+    const { newestOrigin } = period.pending;
+    const from = Math.max(period.rolling.newestSlot, newestOrigin) + 1;
+    const to = Math.min(lastSlot, past.newestSlot, newestOrigin + period.frame.horizon);
+    for (let slot = from; slot <= to; slot++) {
       const values = past.valuesAt(slot);
       if (values !== null) period.score({ slot, values, replaced: null });
     }
@@ -197,6 +216,14 @@ export class SeriesScores implements CountedSeries {
   deleteRow(row: number): void {
     this.#staleRows = [...this.#staleRows, row];
     this.#changed.add(this);
+  }
+
+  /** Gives its memory to other series; returns all keys that it may have on the state topic. */
+  end(): readonly string[] {
+    const keys = this.keys();
+    this.#period?.end();
+    this.#period = null;
+    return keys;
   }
 
   /** All keys that the series may have on the state topic. */
@@ -211,11 +238,13 @@ export class SeriesScores implements CountedSeries {
     const period = this.#period;
     const newest = this.#newest;
     const changed = period?.pending.takeChanged() ?? none;
-    const rows = this.#staleRows.length === 0 ? changed : new Set([...this.#staleRows, ...changed]);
-    for (const row of rows) {
+    for (const row of changed) {
       const value = newest?.row === row ? newest.value : period && writePending(period, row);
-      records.push({ key: pendingKey(seriesId, row), value });
+      // More forecasts were made than stay in memory: the state is stored with this batch, and needs only those.
+      if (value !== null) records.push({ key: pendingKey(seriesId, row), value });
     }
+    for (const row of this.#staleRows)
+      if (!changed.includes(row)) records.push({ key: pendingKey(seriesId, row), value: null });
     if (this.#isStateDue) {
       records.push({ key: liveKey(seriesId), value: writeState(seriesId, period, this.#life) });
       this.#storedSlot = period?.rolling.newestSlot ?? Number.NEGATIVE_INFINITY;
@@ -234,7 +263,7 @@ export class SeriesScores implements CountedSeries {
   ): void {
     this.#storeStateBy(originSlot);
     const row = period.addPending(originSlot, stated, otherVersion);
-    if (row >= 0) this.#newest = { row, value: writePending(period, row) };
+    if (row >= 0) this.#newest = { row, value: writeAdded(period, originSlot, otherVersion) };
   }
 
   #begin(version: string, window: Window, given: ServingFacts | null): ScoringPeriod {
@@ -242,18 +271,17 @@ export class SeriesScores implements CountedSeries {
     const serving = given !== null && lineOf(given.version) === version ? given : null;
     const validationMase = serving?.validationMase ?? null;
     for (const row of this.#period?.pending.filledRows() ?? none) this.deleteRow(row);
+    this.#period?.end();
     this.#period = new ScoringPeriod(
       {
         version,
         channels,
         horizon: settings.horizon,
-        lateSlots: settings.gapMax,
-        rollingSteps: this.#rules.rollingSteps(settings),
         naiveErrors: naiveErrorsOf(window, serving),
-        base: Array.from(values.subarray(values.length - channels)),
+        base: Array.from({ length: channels }, (_, c) => values[values.length - channels + c]),
         errorCap: validationMase === null ? Number.POSITIVE_INFINITY : errorCapOf(validationMase),
-        isCalibrated: this.#rules.calibration.enabled,
       },
+      periodRules(this.#rules, settings),
       this.#rules.scratch,
     );
     this.#storeState();

@@ -7,7 +7,6 @@ import type { LaneParts } from "../lane.ts";
 import type { PartitionLifecycle } from "../lifecycle/partition-lifecycle.ts";
 import { Retrainer } from "../lifecycle/retrainer.ts";
 import { avroCodec } from "../log/codec/avro.ts";
-import type { StateBlockRecord } from "../log/codec/schemas.generated.ts";
 import type { Log } from "../log/log.ts";
 import type { Families } from "../models/families.ts";
 import type { Engine } from "../models/forecastnet/engine.ts";
@@ -16,7 +15,7 @@ import type { AppConfig } from "../runtime/config/schema.ts";
 import type { ModelTrainer } from "../training/training-task.ts";
 import { openTrainingThreads } from "../training/training-threads.ts";
 import { SeriesStore } from "../window/series-store.ts";
-import { isBlockKey, seriesOfKey } from "../window/state-blocks.ts";
+import { isBlockKey, seriesOfKey, toStateBlock } from "../window/state-blocks.ts";
 import { createModelInventory, type ModelInventory } from "./model-inventory.ts";
 import type { Surroundings } from "./pipeline-parts.ts";
 import { createSeriesInventory, type SeriesInventory } from "./series-api.ts";
@@ -124,7 +123,6 @@ function historiesOf(
   settingsOf: LaneParts["settingsOf"],
 ): readonly History[] {
   const store = new SeriesStore(settingsOf);
-  const blocks: StateBlockRecord[] = [...valueByKey.values()].map((value) => stateCodec.decode(value));
-  store.restore(blocks);
+  store.restore([...valueByKey].map(([key, value]) => toStateBlock(key, stateCodec.decode(value))));
   return [...store.ids()].flatMap((seriesId) => store.get(seriesId)?.history() ?? []);
 }

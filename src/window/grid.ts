@@ -1,15 +1,14 @@
-// The past of one series on its grid: a ring of slots in typed arrays. Holds observed values only: a gap is NaN and
+// The past of one series on its grid: a ring of slots for each channel. Holds observed values only: a gap is NaN and
 // is filled when a window is taken, so a late point simply goes into its slot. The content depends on which
 // observations came, never on their order. This file decides what becomes of a late, duplicate or out-of-order point.
 //
 // Slots are numbered along the grid, negative before the epoch. Blocks of BLOCK_SLOTS slots are the unit of memory
 // and of stored state. The ring holds the newest `capacityBlocks` blocks; its arrays double in size as the series
 // ages. The place of a block in the ring is cleared when the block becomes part of it.
-//
-// Below the grid: the functions that fill the gaps of a window or history copied from it, and UnbrokenRun, which knows
-// how far back a series has no gap too long to fill.
 
-import type { GapPolicy, SeriesSettings } from "../domain.ts";
+import type { PackedValuesRecord } from "../log/codec/schemas.generated.ts";
+import { ExactValues, type Move } from "./exact-values.ts";
+import { packedCount, packValues, unpackValues } from "./packed-values.ts";
 
 export const BLOCK_SLOTS = 64;
 
@@ -20,22 +19,23 @@ interface GridShape {
   readonly channels: number;
   /** Least number of slots to store. Whole blocks are stored, so there are usually a few more. */
   readonly history: number;
-  /** Largest distance between an event time and the time of its slot. */
-  readonly maxJitterMs: number;
 }
 
-/** Event time minus slot time, in milliseconds. Fits 32 bits, except for steps of months and years. */
-type Jitter = Int32Array | Float64Array;
+/** The slots of one block and channel, on their way between the ring and what is stored. */
+const blockValues = new Float64Array(BLOCK_SLOTS);
 
 export class Grid {
   readonly channels: number;
   readonly capacityBlocks: number;
-  readonly #needsWideJitter: boolean;
   /** Blocks that the arrays have room for. */
   #blocks = 1;
-  #values: Float64Array;
-  /** Null until an event time differs from the time of its slot: the times of many sensors are exact. */
-  #jitter: Jitter | null = null;
+  /** One per channel: what the channels need differs. */
+  readonly #columns: readonly ExactValues[];
+  /**
+   * Event time minus slot time, in milliseconds; NaN for 0. Null until an event time differs from the time of its slot: the
+   * times of many sensors are exact.
+   */
+  #jitter: ExactValues | null = null;
   #oldestBlock = 0;
   /** −Infinity while the grid is empty. */
   #newestBlock = Number.NEGATIVE_INFINITY;
@@ -45,8 +45,7 @@ export class Grid {
     this.channels = shape.channels;
     // One block more than the history fills: the newest block may hold only one slot.
     this.capacityBlocks = Math.ceil((shape.history - 1) / BLOCK_SLOTS) + 1;
-    this.#needsWideJitter = shape.maxJitterMs >= 2 ** 31;
-    this.#values = new Float64Array(BLOCK_SLOTS * shape.channels);
+    this.#columns = Array.from({ length: shape.channels }, () => new ExactValues(BLOCK_SLOTS));
   }
 
   /** −Infinity while the grid is empty. */
@@ -60,7 +59,7 @@ export class Grid {
   }
 
   get bytes(): number {
-    return this.#values.byteLength + (this.#jitter?.byteLength ?? 0);
+    return this.#columns.reduce((sum, { bytes }) => sum + bytes, this.#jitter?.bytes ?? 0);
   }
 
   /** Of several observations in one slot the latest event time stays; of equal times the last one. */
@@ -70,11 +69,11 @@ export class Grid {
     if (block <= this.#newestBlock - this.capacityBlocks) return "too-late";
     if (block > this.#newestBlock || block < this.#oldestBlock) this.#extendTo(block);
     const place = this.#placeOf(slot);
-    const isTaken = !Number.isNaN(this.#values[place * this.channels]);
-    if (isTaken && jitterMs < (this.#jitter?.[place] ?? 0)) return "outdated";
-    if (jitterMs !== 0) this.#jitter ??= this.#newJitter(this.#blocks);
-    if (this.#jitter !== null) this.#jitter[place] = jitterMs;
-    for (let c = 0; c < this.channels; c++) this.#values[place * this.channels + c] = values[c];
+    const isTaken = !Number.isNaN(this.#columns[0].at(place));
+    if (isTaken && jitterMs < (this.#jitter?.at(place) || 0)) return "outdated";
+    if (jitterMs !== 0) this.#jitter ??= new ExactValues(this.#blocks * BLOCK_SLOTS);
+    this.#jitter?.set(place, jitterMs);
+    for (let c = 0; c < this.channels; c++) this.#columns[c].set(place, values[c]);
     if (isAdvance) this.#newestSlot = slot;
     return isTaken ? "replaced" : isAdvance ? "advanced" : "late-amended";
   }
@@ -86,7 +85,7 @@ export class Grid {
   /** The observed value; NaN for a gap and outside the stored range. */
   at(slot: number, channel: number): number {
     if (slot > this.#newestSlot || slot < this.#oldestBlock * BLOCK_SLOTS) return Number.NaN;
-    return this.#values[this.#placeOf(slot) * this.channels + channel];
+    return this.#columns[channel].at(this.#placeOf(slot));
   }
 
   /** All channels of a slot; null for a gap and outside the stored range. */
@@ -104,15 +103,10 @@ export class Grid {
 
   /** Copies `steps` stored slots from `firstSlot` on to `target`; returns the number of gaps among them. */
   copy(firstSlot: number, steps: number, target: Float64Array): number {
-    const length = this.#values.length;
-    let from = this.#placeOf(firstSlot) * this.channels;
+    const place = this.#placeOf(firstSlot);
     let gaps = 0;
-    for (let to = 0; to < steps * this.channels; to++) {
-      const value = this.#values[from];
-      target[to] = value;
-      if (Number.isNaN(value)) gaps++;
-      if (++from === length) from = 0;
-    }
+    for (let c = 0; c < this.channels; c++)
+      gaps += this.#columns[c].copy(place, steps, target, c, this.channels);
     return gaps / this.channels;
   }
 
@@ -125,31 +119,34 @@ export class Grid {
     return blocks;
   }
 
-  /** A copy of a block up to its last observed slot. Little-endian, as are all machines that we run on. */
-  readBlock(block: number): { readonly values: Buffer; readonly jitterMs: Buffer | null } {
+  /** A copy of a block up to its last observed slot: its channels, and its jitter unless all times are exact. */
+  readBlock(block: number): PackedValuesRecord[] {
     const place = this.#placeOf(block * BLOCK_SLOTS);
     const slots = this.#usedSlots(block);
-    const values = this.#values.subarray(place * this.channels, (place + slots) * this.channels);
-    const jitter = this.#jitter?.subarray(place, place + slots);
-    const isExact = jitter === undefined || jitter.every((jitterMs: number) => jitterMs === 0);
-    return { values: Buffer.from(bytesOf(values)), jitterMs: isExact ? null : Buffer.from(bytesOf(jitter)) };
+    const packed = this.#columns.map((column) => {
+      column.copy(place, slots, blockValues);
+      return packValues(blockValues, slots);
+    });
+    if (this.#jitter === null) return packed;
+    this.#jitter.copy(place, slots, blockValues);
+    let isExact = true;
+    for (let i = 0; i < slots; i++) {
+      blockValues[i] ||= 0; // No number and 0 are one jitter, and must be stored alike.
+      if (blockValues[i] !== 0) isExact = false;
+    }
+    if (!isExact) packed.push(packValues(blockValues, slots));
+    return packed;
   }
 
   /** Restores a block that `readBlock` returned; returns false when the ring has moved past it. */
-  loadBlock(
-    block: number,
-    bytes: { readonly values: Uint8Array; readonly jitterMs: Uint8Array | null },
-  ): boolean {
+  loadBlock(block: number, packed: readonly PackedValuesRecord[]): boolean {
     if (block <= this.#newestBlock - this.capacityBlocks) return false;
     if (block > this.#newestBlock || block < this.#oldestBlock) this.#extendTo(block);
     const place = this.#placeOf(block * BLOCK_SLOTS);
-    const slots = bytes.values.byteLength / (this.channels * Float64Array.BYTES_PER_ELEMENT);
-    const values = this.#values.subarray(place * this.channels, (place + BLOCK_SLOTS) * this.channels);
-    values.fill(Number.NaN);
-    bytesOf(values).set(bytes.values);
-    if (bytes.jitterMs !== null) this.#jitter ??= this.#newJitter(this.#blocks);
-    const jitter = this.#jitter?.subarray(place, place + BLOCK_SLOTS).fill(0);
-    if (jitter !== undefined && bytes.jitterMs !== null) bytesOf(jitter).set(bytes.jitterMs);
+    if (packed.length > this.channels) this.#jitter ??= new ExactValues(this.#blocks * BLOCK_SLOTS);
+    for (let c = 0; c < this.channels; c++) this.#columns[c].load(place, unpacked(packed[c]));
+    this.#jitter?.load(place, unpacked(packed[this.channels]));
+    const slots = packedCount(packed[0]) ?? 0;
     if (slots > 0) this.#newestSlot = Math.max(this.#newestSlot, block * BLOCK_SLOTS + slots - 1);
     return true;
   }
@@ -175,41 +172,32 @@ export class Grid {
 
   #grow(neededBlocks: number, firstToKeep: number): void {
     const blocks = Math.min(this.capacityBlocks, Math.max(2 * this.#blocks, neededBlocks));
-    const values = new Float64Array(blocks * BLOCK_SLOTS * this.channels);
-    const jitter = this.#jitter === null ? null : this.#newJitter(blocks);
+    const moves: Move[] = [];
     for (let block = firstToKeep; block <= this.#newestBlock; block++) {
-      const from = this.#placeOf(block * BLOCK_SLOTS);
       const to = modulo(block, blocks) * BLOCK_SLOTS;
-      const end = from + BLOCK_SLOTS;
-      values.set(this.#values.subarray(from * this.channels, end * this.channels), to * this.channels);
-      if (this.#jitter !== null) jitter?.set(this.#jitter.subarray(from, end), to);
+      moves.push({ from: this.#placeOf(block * BLOCK_SLOTS), to, length: BLOCK_SLOTS });
     }
+    for (const column of this.#columns) column.resize(blocks * BLOCK_SLOTS, moves);
+    this.#jitter?.resize(blocks * BLOCK_SLOTS, moves);
     this.#blocks = blocks;
-    this.#values = values;
-    this.#jitter = jitter;
   }
 
   #clear(block: number): void {
     const place = this.#placeOf(block * BLOCK_SLOTS);
-    this.#values.fill(Number.NaN, place * this.channels, (place + BLOCK_SLOTS) * this.channels);
-    this.#jitter?.fill(0, place, place + BLOCK_SLOTS);
+    for (const column of this.#columns) column.clear(place, place + BLOCK_SLOTS);
+    this.#jitter?.clear(place, place + BLOCK_SLOTS);
   }
 
   /** Number of slots of the block up to its last observed one. */
   #usedSlots(block: number): number {
     const place = this.#placeOf(block * BLOCK_SLOTS);
     let slots = BLOCK_SLOTS;
-    while (slots > 0 && Number.isNaN(this.#values[(place + slots - 1) * this.channels])) slots--;
+    while (slots > 0 && Number.isNaN(this.#columns[0].at(place + slots - 1))) slots--;
     return slots;
   }
 
   #placeOf(slot: number): number {
     return modulo(slot, this.#blocks * BLOCK_SLOTS);
-  }
-
-  #newJitter(blocks: number): Jitter {
-    const slots = blocks * BLOCK_SLOTS;
-    return this.#needsWideJitter ? new Float64Array(slots) : new Int32Array(slots);
   }
 }
 
@@ -223,121 +211,8 @@ export function modulo(value: number, divisor: number): number {
   return rest < 0 ? rest + divisor : rest + 0;
 }
 
-function bytesOf(array: Float64Array | Int32Array): Uint8Array {
-  return new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
-}
-
-/**
- * Fills every NaN of `values`, a copy of the grid's slots from `firstSlot` on. Each gap must have an observed slot on
- * both sides: a copy begins in an unbroken run and ends at an observed slot.
- */
-export function fillGaps(
-  values: Float64Array,
-  grid: Grid,
-  firstSlot: number,
-  rule: { readonly gapPolicy: GapPolicy; readonly season: number },
-): void {
-  const { channels } = grid;
-  for (let i = 0; i < values.length; i += channels) {
-    if (!Number.isNaN(values[i])) continue;
-    const slot = firstSlot + i / channels;
-    for (let c = 0; c < channels; c++) values[i + c] = fillSlot(grid, slot, c, rule);
-  }
-}
-
-/**
- * Fills runs of at most `longest` missing slots and leaves longer ones NaN. Returns one byte per slot, 1 where it was
- * filled; null when nothing was filled.
- */
-export function fillShortGaps(
-  values: Float64Array,
-  grid: Grid,
-  firstSlot: number,
-  rule: { readonly gapPolicy: GapPolicy; readonly season: number; readonly longest: number },
-): Uint8Array | null {
-  const { channels } = grid;
-  const slots = values.length / channels;
-  let filled: Uint8Array | null = null;
-  for (let slot = 0; slot < slots; slot++) {
-    const from = slot;
-    while (slot < slots && Number.isNaN(values[slot * channels])) slot++;
-    if (slot === from || slot - from > rule.longest) continue;
-    filled ??= new Uint8Array(slots);
-    filled.fill(1, from, slot);
-    fillGaps(values.subarray(from * channels, slot * channels), grid, firstSlot + from, rule);
-  }
-  return filled;
-}
-
-function fillSlot(
-  grid: Grid,
-  slot: number,
-  channel: number,
-  rule: { readonly gapPolicy: GapPolicy; readonly season: number },
-): number {
-  if (rule.gapPolicy === "seasonal") {
-    const before = grid.at(slot - rule.season, channel);
-    if (!Number.isNaN(before)) return before;
-    const after = grid.at(slot + rule.season, channel);
-    if (!Number.isNaN(after)) return after;
-  }
-  let left = slot - 1;
-  while (!grid.has(left)) left--;
-  if (rule.gapPolicy === "hold") return grid.at(left, channel);
-  let right = slot + 1;
-  while (!grid.has(right)) right++;
-  const share = (slot - left) / (right - left);
-  return grid.at(left, channel) * (1 - share) + grid.at(right, channel) * share;
-}
-
-/**
- * The run of slots up to the newest one without a gap that is too long to fill. Follows the newest slot in constant
- * time; looks backwards only when a late point may have closed the gap before the run.
- */
-export class UnbrokenRun {
-  readonly #grid: Grid;
-  readonly #gapMax: number;
-  readonly #history: number;
-  #firstSlot = Number.NEGATIVE_INFINITY;
-
-  constructor(grid: Grid, settings: SeriesSettings) {
-    this.#grid = grid;
-    this.#gapMax = settings.gapPolicy === "none" ? 0 : settings.gapMax;
-    this.#history = settings.history;
-  }
-
-  /** Call when the newest slot of the grid has moved. `previousNewest` is −Infinity for the first slot. */
-  advance(previousNewest: number): void {
-    const { newestSlot } = this.#grid;
-    if (newestSlot - previousNewest - 1 > this.#gapMax) this.#firstSlot = newestSlot;
-  }
-
-  /** Call when a late point has filled an earlier slot. */
-  amend(slot: number): void {
-    if (slot < this.#firstSlot) this.#extendBackwards(this.#firstSlot);
-  }
-
-  /** Derives the run from the grid alone. */
-  rebuild(): void {
-    this.#extendBackwards(this.#grid.newestSlot);
-  }
-
-  /**
-   * Steps in the run, at most the history. The first of them is observed, so that a run derived from the grid has the
-   * same length as one that was followed all along.
-   */
-  steps(): number {
-    const { newestSlot } = this.#grid;
-    let first = Math.max(this.#firstSlot, newestSlot - this.#history + 1);
-    while (!this.#grid.has(first)) first++;
-    return newestSlot - first + 1;
-  }
-
-  #extendBackwards(from: number): void {
-    this.#firstSlot = from;
-    const last = this.#grid.oldestSlot;
-    for (let slot = from - 1; slot >= last && this.#firstSlot - slot <= this.#gapMax + 1; slot--) {
-      if (this.#grid.has(slot)) this.#firstSlot = slot;
-    }
-  }
+/** The slots of a whole block, NaN after the last stored one. */
+function unpacked(packed: PackedValuesRecord | undefined): Float64Array {
+  const slots = packed === undefined ? 0 : unpackValues(packed, blockValues);
+  return blockValues.fill(Number.NaN, slots);
 }

@@ -7,17 +7,28 @@ import type { StateBlockRecord } from "../log/codec/schemas.generated.ts";
 import type { StoredRecord } from "../log/log.ts";
 import { type Clock, systemClock } from "../runtime/clock.ts";
 import { isProbe } from "../runtime/config/series-rules.ts";
+import { yieldToEventLoop } from "../runtime/waiting.ts";
 import { Series } from "./series.ts";
-import { blockKey, fromBlockRecords, isBlockKey, seriesOfKey, toBlockRecord } from "./state-blocks.ts";
+import {
+  blockKey,
+  fromBlockRecords,
+  isBlockKey,
+  type StateBlock,
+  seriesOfKey,
+  toBlockRecord,
+  toStateBlock,
+} from "./state-blocks.ts";
+
+/** A series that lost its history, because its configured interval or offset has changed. */
+interface RestartedSeries {
+  readonly seriesId: string;
+  readonly storedInterval: string;
+  readonly configuredInterval: string;
+}
 
 interface RestoreReport {
   readonly series: number;
-  /** Series that lost their history, because their configured interval or offset has changed. */
-  readonly restarted: readonly {
-    readonly seriesId: string;
-    readonly storedInterval: string;
-    readonly configuredInterval: string;
-  }[];
+  readonly restarted: readonly RestartedSeries[];
 }
 
 interface SeriesStoreOptions {
@@ -90,9 +101,9 @@ export class SeriesStore {
    * The blocks changed since the last call, normally the newest block of each series that moved. The caller stores
    * them, so their series count as stored now.
    */
-  takeChanges(): StateBlockRecord[] {
+  takeChanges(): StateBlock[] {
     const nowMs = this.#clock.nowMs();
-    const changes: StateBlockRecord[] = [];
+    const changes: StateBlock[] = [];
     for (const series of this.#touched) {
       const blocks = series.takeChangedBlocks();
       if (blocks.length === 0) continue;
@@ -109,22 +120,28 @@ export class SeriesStore {
   }
 
   /** Fills an empty store from the newest record of each block of the partition, in any order. */
-  restore(blocks: Iterable<StateBlockRecord>): RestoreReport {
-    const restarted: RestoreReport["restarted"][number][] = [];
-    for (const [seriesId, records] of groupBySeries(blocks)) {
-      const settings = this.#settingsOf(seriesId);
-      const series = fromBlockRecords(records, settings);
-      for (const { block } of records) series.storedBlocks.add(block);
-      this.#add(series);
-      if (series.isChanged) this.#touched.add(series);
-      const stored = records.reduce((head, record) =>
-        record.revision > head.revision ? record : head,
-      ).interval;
-      if (stored !== "" && series.grid === null) {
-        restarted.push({ seriesId, storedInterval: stored, configuredInterval: settings.interval });
-      }
+  restore(blocks: Iterable<StateBlock>): RestoreReport {
+    const restarted: RestartedSeries[] = [];
+    for (const records of groupBySeries(blocks).values()) {
+      const restart = this.restoreSeries(records);
+      if (restart !== null) restarted.push(restart);
     }
     return { series: this.#seriesById.size, restarted };
+  }
+
+  /** Adds a series from the newest record of each of its blocks, in any order. Not null if it lost its history. */
+  restoreSeries(records: readonly StateBlock[]): RestartedSeries | null {
+    const [{ seriesId }] = records;
+    const settings = this.#settingsOf(seriesId);
+    const series = fromBlockRecords(records, settings);
+    for (const { block } of records) series.storedBlocks.add(block);
+    this.#add(series);
+    if (series.isChanged) this.#touched.add(series);
+    const stored = records.reduce((head, record) =>
+      record.revision > head.revision ? record : head,
+    ).interval;
+    if (stored === "" || series.grid !== null) return null;
+    return { seriesId, storedInterval: stored, configuredInterval: settings.interval };
   }
 
   /** Sets when each series was last stored: now for a series without a time, so that it is not forgotten. */
@@ -173,8 +190,8 @@ export class SeriesStore {
   }
 }
 
-function groupBySeries(blocks: Iterable<StateBlockRecord>): Map<string, StateBlockRecord[]> {
-  const bySeries = new Map<string, StateBlockRecord[]>();
+function groupBySeries(blocks: Iterable<StateBlock>): Map<string, StateBlock[]> {
+  const bySeries = new Map<string, StateBlock[]>();
   for (const block of blocks) {
     const group = bySeries.get(block.seriesId);
     if (group === undefined) bySeries.set(block.seriesId, [block]);
@@ -242,23 +259,48 @@ interface Restored extends RestoreReport {
   readonly blocks: number;
 }
 
-/** Takes the blocks out of `valueByKey`, one by one to free their bytes, and leaves the records of other stages. */
-export function restoreStore(
+/** Keys looked at, and blocks decoded, between two turns of the event loop: heartbeats and other lanes must not wait. */
+const KEYS_PER_TURN = 20_000;
+const BLOCKS_PER_TURN = 500;
+
+/** Takes the blocks out of `valueByKey`, series by series to free their bytes, and leaves the records of other stages. */
+export async function restoreStore(
   store: SeriesStore,
   valueByKey: Map<string, Buffer>,
   decode: (value: Buffer, key: string) => StateBlockRecord,
-): Restored {
-  let blocks = 0;
-  function* decodeAll(): Generator<StateBlockRecord> {
-    for (const [key, value] of valueByKey) {
-      if (!isBlockKey(key)) continue;
+): Promise<Restored> {
+  const restarted: RestartedSeries[] = [];
+  let [blocks, unyielded] = [0, 0];
+  for (const keys of (await groupBlockKeys(valueByKey.keys())).values()) {
+    const records = keys.map((key) => {
+      const value = valueByKey.get(key) as Buffer;
       valueByKey.delete(key);
-      blocks++;
-      yield decode(value, key);
-    }
+      return toStateBlock(key, decode(value, key));
+    });
+    const restart = store.restoreSeries(records);
+    if (restart !== null) restarted.push(restart);
+    blocks += records.length;
+    unyielded += records.length;
+    if (unyielded < BLOCKS_PER_TURN) continue;
+    unyielded = 0;
+    await yieldToEventLoop();
   }
-  const report = store.restore(decodeAll());
-  return { ...report, blocks };
+  return { series: store.size, restarted, blocks };
+}
+
+async function groupBlockKeys(keys: Iterable<string>): Promise<Map<string, string[]>> {
+  const keysById = new Map<string, string[]>();
+  let looked = 0;
+  for (const key of keys) {
+    if (isBlockKey(key)) {
+      const seriesId = seriesOfKey(key);
+      const group = keysById.get(seriesId);
+      if (group === undefined) keysById.set(seriesId, [key]);
+      else group.push(key);
+    }
+    if (++looked % KEYS_PER_TURN === 0) await yieldToEventLoop();
+  }
+  return keysById;
 }
 
 /** Passes the records on. Notes the wall-clock time at which the newest block of each series was stored. */

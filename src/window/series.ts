@@ -15,7 +15,8 @@ import {
   sharedFindings,
   withShortestSeason,
 } from "./findings.ts";
-import { blockOf, fillGaps, fillShortGaps, Grid, type PutOutcome, UnbrokenRun } from "./grid.ts";
+import { fillGaps, fillShortGaps, UnbrokenRun } from "./gaps.ts";
+import { blockOf, Grid, type PutOutcome } from "./grid.ts";
 import { findInterval, POINTS_TO_FIND_INTERVAL } from "./interval-finder.ts";
 import { SeasonalErrors } from "./seasonal-errors.ts";
 
@@ -244,7 +245,7 @@ export class Series {
   #start({ interval, offsetMs, channels }: GridFrame): Track {
     this.#settings = settingsOnGrid(this.#given, interval, this.#findings);
     const { history } = this.#settings;
-    const grid = new Grid({ channels, history, maxJitterMs: interval.maxJitterMs });
+    const grid = new Grid({ channels, history });
     const run = new UnbrokenRun(grid, this.#settings);
     this.#track = { interval, offsetMs, grid, run, errors: new SeasonalErrors(grid, history) };
     return this.#track;

@@ -3,16 +3,27 @@
 // keys on the compacted topic than its ring has blocks.
 
 import type { SeriesSettings } from "../domain.ts";
-import type { StateBlockRecord } from "../log/codec/schemas.generated.ts";
+import type { PackedValuesRecord, StateBlockRecord } from "../log/codec/schemas.generated.ts";
 import { parseInterval } from "../models/interval.ts";
 import { ForecastnetError } from "../runtime/errors.ts";
 import { BLOCK_SLOTS, modulo } from "./grid.ts";
 import { POINTS_TO_FIND_INTERVAL } from "./interval-finder.ts";
+import { packedCount, packValues, unpackValues } from "./packed-values.ts";
 import { Series } from "./series.ts";
+
+/** A record, and what its key says. */
+export interface StateBlock extends StateBlockRecord {
+  readonly seriesId: string;
+  /** The place of the block in the ring. */
+  readonly block: number;
+}
+
+/** Form, decimals, base and length of a column. */
+const COLUMN_HEAD_BYTES = 16;
 
 /** Upper bound of the bytes of numbers in one record: values on the grid with their times, or pending points. */
 export function largestBlockBytes(channels: number): number {
-  const onGrid = BLOCK_SLOTS * (channels * 8 + 8);
+  const onGrid = (channels + 1) * (BLOCK_SLOTS * 8 + COLUMN_HEAD_BYTES);
   const waiting = POINTS_TO_FIND_INTERVAL * (channels * 8 + 24);
   return Math.max(onGrid, waiting);
 }
@@ -32,8 +43,17 @@ export function seriesOfKey(key: string): string {
   return key.slice(0, key.lastIndexOf("#"));
 }
 
+/** The record under a key of which `isBlockKey` holds. */
+export function toStateBlock(key: string, record: StateBlockRecord): StateBlock {
+  return { ...record, seriesId: seriesOfKey(key), block: Number(key.slice(key.lastIndexOf("#") + 1)) };
+}
+
+const noBytes = Buffer.alloc(0);
+/** Of records without columns, which are of earlier versions. */
+const noOldForm = { values: noBytes, jitterMs: null };
+
 /** Copies a block with the current head; later pushes do not change the record. */
-export function toBlockRecord(series: Series, block: number): StateBlockRecord {
+export function toBlockRecord(series: Series, block: number): StateBlock {
   const { seriesId, revision, grid, interval, offsetMs, lastForecastSlot, pending, findings } = series;
   if (grid === null || interval === null) {
     return {
@@ -44,8 +64,8 @@ export function toBlockRecord(series: Series, block: number): StateBlockRecord {
       offsetMs: 0,
       channels: pending[0]?.values.length ?? 0,
       firstSlot: 0,
-      values: Buffer.alloc(0),
-      jitterMs: null,
+      columns: [],
+      ...noOldForm,
       newestSlot: 0,
       lastForecastSlot: null,
       pendingPoints: pending.map(({ timeMs, values }) => ({ time: timeMs, values })),
@@ -60,7 +80,8 @@ export function toBlockRecord(series: Series, block: number): StateBlockRecord {
     offsetMs,
     channels: grid.channels,
     firstSlot: block * BLOCK_SLOTS,
-    ...grid.readBlock(block),
+    columns: grid.readBlock(block),
+    ...noOldForm,
     newestSlot: grid.newestSlot,
     lastForecastSlot,
     pendingPoints: [],
@@ -73,7 +94,7 @@ export function toBlockRecord(series: Series, block: number): StateBlockRecord {
  * Blocks of an earlier grid, and blocks older than the history, are ignored. If the configured interval or offset is
  * another than the stored one, the series restarts without its history: old slots mean nothing on a new grid.
  */
-export function fromBlockRecords(blocks: readonly StateBlockRecord[], settings: SeriesSettings): Series {
+export function fromBlockRecords(blocks: readonly StateBlock[], settings: SeriesSettings): Series {
   const byRevision = [...blocks].sort((a, b) => a.revision - b.revision);
   const head = byRevision[byRevision.length - 1];
   const series = new Series(head.seriesId, settings);
@@ -93,7 +114,7 @@ function isConfiguredGrid(head: StateBlockRecord, { interval, offsetMs }: Series
   return interval === "auto" || (parseInterval(interval).iso === head.interval && offsetMs === head.offsetMs);
 }
 
-function resumeGrid(series: Series, head: StateBlockRecord, byRevision: readonly StateBlockRecord[]): void {
+function resumeGrid(series: Series, head: StateBlock, byRevision: readonly StateBlock[]): void {
   const { interval, offsetMs, channels } = head;
   const placeByBlock = new Map<number, number>();
   series.resume({ interval: parseInterval(interval), offsetMs, channels }, head, (grid) => {
@@ -101,9 +122,10 @@ function resumeGrid(series: Series, head: StateBlockRecord, byRevision: readonly
       const isSameGrid =
         record.interval === interval && record.offsetMs === offsetMs && record.channels === channels;
       if (!isSameGrid || record.firstSlot > head.newestSlot) continue;
-      checkBlock(record);
+      const columns = columnsOf(record);
+      checkBlock(record, columns);
       const block = record.firstSlot / BLOCK_SLOTS;
-      if (grid.loadBlock(block, record)) placeByBlock.set(block, record.block);
+      if (grid.loadBlock(block, columns)) placeByBlock.set(block, record.block);
     }
     // After a change of `history` a block has another key: write it again before its old key is reused.
     for (const block of grid.filledBlocks()) {
@@ -113,14 +135,47 @@ function resumeGrid(series: Series, head: StateBlockRecord, byRevision: readonly
   series.lastForecastSlot = head.lastForecastSlot;
 }
 
-function checkBlock(record: StateBlockRecord): void {
-  const slots = record.values.byteLength / (8 * record.channels);
-  if (Number.isInteger(slots) && slots > 0 && slots <= BLOCK_SLOTS && record.firstSlot % BLOCK_SLOTS === 0)
-    return;
+/** Number of observed slots in a block. */
+export function pointsIn(record: StateBlockRecord): number {
+  const [column] = columnsOf(record);
+  if (column === undefined) return 0;
+  const values = new Float64Array(packedCount(column) ?? 0);
+  unpackValues(column, values);
+  return values.reduce((points, value) => points + (Number.isNaN(value) ? 0 : 1), 0);
+}
+
+/** Those of the record, or what its bytes in the form of earlier versions are as columns; none if these are damaged. */
+function columnsOf({ columns, values, jitterMs, channels }: StateBlockRecord): readonly PackedValuesRecord[] {
+  if (values.length === 0) return columns;
+  const slots = values.length / (8 * channels);
+  const jitterBytes = (jitterMs?.length ?? 0) / slots;
+  if (!Number.isInteger(slots) || ![0, 4, 8].includes(jitterBytes)) return [];
+  const numbers = new Float64Array(slots);
+  const old = Array.from({ length: channels }, (_, c) => {
+    for (let i = 0; i < slots; i++) numbers[i] = values.readDoubleLE(8 * (i * channels + c));
+    return packValues(numbers, slots);
+  });
+  if (jitterMs === null) return old;
+  for (let i = 0; i < slots; i++)
+    numbers[i] = jitterBytes === 8 ? jitterMs.readDoubleLE(8 * i) : jitterMs.readInt32LE(4 * i);
+  return [...old, packValues(numbers, slots)];
+}
+
+function checkBlock(record: StateBlock, columns: readonly PackedValuesRecord[]): void {
+  const { channels, firstSlot } = record;
+  const counts = new Set(columns.map(packedCount));
+  const [slots] = counts;
+  const isWhole =
+    (columns.length === channels || columns.length === channels + 1) &&
+    counts.size === 1 &&
+    slots !== null &&
+    slots > 0 &&
+    slots <= BLOCK_SLOTS;
+  if (isWhole && firstSlot % BLOCK_SLOTS === 0) return;
   throw new ForecastnetError(
     "STATE_CORRUPT",
-    `state block ${blockKey(record)} has ${record.values.byteLength} bytes of values from slot ${record.firstSlot} on; ` +
-      `expected 1 to ${BLOCK_SLOTS} slots of ${record.channels} channels from a multiple of ${BLOCK_SLOTS}`,
+    `state block ${blockKey(record)} has ${columns.length} columns of ${[...counts].join(" or ")} slots from slot ${firstSlot} on; ` +
+      `expected 1 to ${BLOCK_SLOTS} slots of ${channels} channels from a multiple of ${BLOCK_SLOTS}`,
     { context: { seriesId: record.seriesId, block: record.block } },
   );
 }

@@ -2,11 +2,11 @@
 // all state is in the store, so a lane can restore or drop it without this file knowing.
 
 import type { Batch, DeadLetterReason, Observation, Outgoing, Placement, Window } from "../domain.ts";
-import type { StateBlockRecord } from "../log/codec/schemas.generated.ts";
 import type { WindowMetrics } from "../runtime/metric-groups.ts";
 import type { Findings } from "./findings.ts";
 import type { PushOutcome, Series } from "./series.ts";
 import type { SeriesStore } from "./series-store.ts";
+import type { StateBlock } from "./state-blocks.ts";
 
 /** `T`: an observation with a reference to its input record. */
 export interface WindowStageDeps<T extends Observation> {
@@ -15,7 +15,7 @@ export interface WindowStageDeps<T extends Observation> {
   /** Number of steps that the model of a series needs; 0 without one. */
   readonly modelStepsOf: (seriesId: string) => number;
   readonly metrics: WindowMetrics;
-  readonly encodeBlock: (block: StateBlockRecord, partition: number) => Outgoing;
+  readonly encodeBlock: (block: StateBlock, partition: number) => Outgoing;
   /** Creates the dead letter of an observation that does not fit its series. */
   readonly reject: (
     observation: T,

@@ -70,7 +70,7 @@ async function restoreElsewhere(story: Story): Promise<ReadonlyMap<number, Serie
   const member = await log.join(subscription, async (owned) => {
     const store = createStore(config);
     const state = await newestByKey(owned.restore(config.topics.state));
-    restoreStore(store, state, avroCodec("StateBlock").decode);
+    await restoreStore(store, state, avroCodec("StateBlock").decode);
     storeByPartition.set(owned.partition, store);
   });
   await until("the state to be restored elsewhere", () => storeByPartition.size === partitions);

@@ -64,7 +64,7 @@ async function farEndOf(fleet: Fleet): Promise<FarEnd> {
   const changelog = (async function* () {
     yield stored;
   })();
-  restoreStore(store, await newestByKey(changelog), stateCodec.decode);
+  await restoreStore(store, await newestByKey(changelog), stateCodec.decode);
   const newest = new Map(stored.map((record) => [String(record.key), record]));
   return {
     forecasts: hex(await fleet.read("forecasts")),

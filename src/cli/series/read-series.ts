@@ -12,7 +12,7 @@ import { naiveSeasonOf } from "../../models/season.ts";
 import { ForecastnetError } from "../../runtime/errors.ts";
 import { type Findings, settingsOnGrid } from "../../window/findings.ts";
 import { BLOCK_SLOTS } from "../../window/grid.ts";
-import { isBlockKey } from "../../window/state-blocks.ts";
+import { isBlockKey, pointsIn } from "../../window/state-blocks.ts";
 import { type LiveFacts, readLiveFacts } from "../models/read-models.ts";
 import type { FleetDeps } from "../on-cluster.ts";
 
@@ -142,7 +142,7 @@ function reportProblem(series: StoredSeries, read: () => void): void {
 }
 
 function takeBlock(series: StoredSeries, key: string, record: StateBlockRecord, storedMs: number): void {
-  const { firstSlot, values: _, jitterMs: __, ...head } = record;
+  const { firstSlot, columns: _, values: __, jitterMs: ___, ...head } = record;
   series.storedMs = storedMs;
   series.blockByKey.set(key, { grid: gridOf(record), firstSlot, points: pointsIn(record) });
   if (series.head === null || head.revision >= series.head.revision) series.head = head;
@@ -150,15 +150,6 @@ function takeBlock(series: StoredSeries, key: string, record: StateBlockRecord, 
 
 function gridOf({ interval, offsetMs, channels }: Omit<Head, "revision">): string {
   return `${interval} ${offsetMs} ${channels}`;
-}
-
-function pointsIn({ values, channels }: StateBlockRecord): number {
-  const bytes = Buffer.from(values);
-  let points = 0;
-  for (let at = 0; at + 8 <= bytes.length; at += 8 * channels) {
-    if (!Number.isNaN(bytes.readDoubleLE(at))) points++;
-  }
-  return points;
 }
 
 /** The keys of the models in each partition, of series and of cohorts. */

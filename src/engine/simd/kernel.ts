@@ -32,6 +32,7 @@ export interface Kernel {
   mixtureQuantiles(
     means: number,
     inverses: number,
+    weights: number,
     count: number,
     narrowest: number,
     table: number,

@@ -34,8 +34,11 @@ interface ReadyProgram {
   readonly address: number;
 }
 
-/** Programs hold scratch memory; a worker serves a handful of specs. */
-const MAX_PROGRAMS = 8;
+/**
+ * Programs hold scratch memory. A worker serves a handful of specs, each with a few numbers of paths, because members of models get whole
+ * blocks of them.
+ */
+const MAX_PROGRAMS = 64;
 
 class Sampler {
   readonly #kernel: Kernel;

@@ -26,10 +26,11 @@ export function createSimdSummarise(module: WebAssembly.Module): Summarise {
 class MixtureSolver {
   readonly #kernel: Kernel;
   readonly #heap: Heap;
-  /** Means and inverses have room for `#room` components each, the table for `#tableRoom` levels. */
+  /** Means, inverses and weights have room for `#room` components each, the table for `#tableRoom` levels. */
   #room = 0;
   #means = 0;
   #inverses = 0;
+  #weights = 0;
   #tableRoom = 0;
   #table = 0;
 
@@ -42,6 +43,7 @@ class MixtureSolver {
     const scores = levels.map(normalQuantile);
     this.#makeRoom(Math.ceil(mixtures.components / 8) * 8, levels.length);
     const { floats } = this.#heap;
+    this.#writeWeights(mixtures);
     const table = floats.subarray(this.#table / NUMBER, this.#table / NUMBER + ENTRY * levels.length);
     for (const [l, level] of levels.entries()) {
       table.set([Math.min(level, 1 - level), scores[l], level > 0.5 ? -1 : 1, scores[l]], ENTRY * l);
@@ -65,6 +67,14 @@ class MixtureSolver {
     }
   }
 
+  /** Padding has weight 0. */
+  #writeWeights({ weight, components }: Mixtures): void {
+    const { floats } = this.#heap;
+    const at = this.#weights / NUMBER;
+    for (let i = 0; i < components; i++) floats[at + i] = weight[i];
+    for (let i = components; i % 8 !== 0; i++) floats[at + i] = 0;
+  }
+
   #solve({ mean, deviation, components }: Mixtures, row: number, into: MixtureSummary, levels: number): void {
     const { floats } = this.#heap;
     const centre = into.mean[row];
@@ -83,7 +93,15 @@ class MixtureSolver {
       floats[means + i] = 0;
       floats[inverses + i] = 0;
     }
-    this.#kernel.mixtureQuantiles(this.#means, this.#inverses, components, narrowest, this.#table, levels);
+    this.#kernel.mixtureQuantiles(
+      this.#means,
+      this.#inverses,
+      this.#weights,
+      components,
+      narrowest,
+      this.#table,
+      levels,
+    );
   }
 
   #makeRoom(components: number, levels: number): void {
@@ -91,9 +109,11 @@ class MixtureSolver {
       if (this.#room > 0) {
         this.#heap.release(this.#means);
         this.#heap.release(this.#inverses);
+        this.#heap.release(this.#weights);
       }
       this.#means = this.#heap.reserve(components * NUMBER);
       this.#inverses = this.#heap.reserve(components * NUMBER);
+      this.#weights = this.#heap.reserve(components * NUMBER);
       this.#room = components;
     }
     if (levels > this.#tableRoom) {

@@ -95,7 +95,7 @@ interface PackedAnswers {
 
 export function packAnswers(answers: readonly EngineAnswer[]): PackedAnswers {
   const failures: PackedAnswers["failures"][number][] = [];
-  const parts: Float64Array[] = [];
+  const parts: ArrayLike<number>[] = [];
   answers.forEach((answer, task) => {
     if (answer instanceof ForecastnetError) failures.push({ task, failure: toFailure(answer) });
     else parts.push(answer.mean, answer.standardDeviation, ...answer.quantiles);
@@ -109,7 +109,7 @@ export function packAnswers(answers: readonly EngineAnswer[]): PackedAnswers {
   return { values, failures };
 }
 
-/** The arrays of the distributions are views of the received array. */
+/** The arrays of the distributions are plain ones: views would keep all answers of a job alive, and are copied by their readers. */
 export function unpackAnswers(
   { values, failures }: PackedAnswers,
   tasks: readonly EngineTask[],
@@ -117,9 +117,11 @@ export function unpackAnswers(
 ): EngineAnswer[] {
   const failureByTask = new Map(failures.map(({ task, failure }) => [task, failure]));
   let end = 0;
-  const take = (length: number): Float64Array => {
+  const take = (length: number): readonly number[] => {
+    const numbers = new Array<number>(length);
+    for (let i = 0; i < length; i++) numbers[i] = values[end + i];
     end += length;
-    return values.subarray(end - length, end);
+    return numbers;
   };
   return tasks.map(({ model }, i): EngineForecast | ForecastnetError => {
     const failure = failureByTask.get(i);

@@ -129,12 +129,14 @@ export interface KeptForecastRecord {
   readonly originSlot: number;
   /** The version of the model, or of the baseline, that made it; empty for the version of the LiveState. */
   readonly modelVersion: string;
-  /** Float64, little-endian, two per channel: the number that code 0 stands for, less the base that the series' LiveState holds for the channel; and what a code counts in, a power of two, 0 when all numbers are the same. */
+  /** Of earlier versions, empty when there are cells. Float64, little-endian, two per channel: the number that code 0 stands for, less the base that the series' LiveState holds for the channel; and what a code counts in, a power of two, 0 when all numbers are the same. */
   readonly scales: Buffer;
-  /** The quantiles as they were stated: 16 bits each, little-endian, step after step, channel after channel, level after level. */
+  /** Of earlier versions, empty when there are cells. The quantiles as they were stated: 16 bits each, little-endian, step after step, channel after channel, level after level. */
   readonly codes: Buffer;
-  /** The quantiles as earlier versions stored them: Float32, little-endian, level after level, channel after channel, step after step; less the base of the channel. Empty when there are codes. */
+  /** Of still earlier versions. The quantiles as they were stated: Float32, little-endian, level after level, channel after channel, step after step; less the base of the channel. Empty when there are codes or cells. */
   readonly quantiles: Buffer;
+  /** The quantiles as they were stated, less the base that the series' LiveState holds for the channel, little-endian. First, per channel: the lowest number (Float32), the highest fine code (UInt16), and the power of two that a fine code counts in from the lowest number (Int16; -32768 when all numbers are equal). Then step after step, channel after channel: the fine code of the median (UInt16); one byte with the powers of two in which the distances below it (low 4 bits) and above it are counted; and the distance of every other level from the median, one byte each, where 255 stands for the lowest or highest number. */
+  readonly cells: Buffer;
 }
 
 /** Where the series stands: COLD no model of its own, TRAINING one is asked for, CHAMPION its model serves, DRIFTING its model serves and is stale. */
@@ -313,6 +315,21 @@ export interface ObservationRecord {
   readonly tags: Readonly<Record<string, string>>;
 }
 
+/** How one number is stored, little-endian. A number of an integer form is (base + code) / 10^decimals; its lowest code means NaN and the one above it −0. */
+export type NumberFormSymbol = "INT8" | "INT16" | "INT32" | "FLOAT32" | "FLOAT64";
+
+/** Numbers in the narrowest form that gives back exactly these numbers. */
+export interface PackedValuesRecord {
+  /** How one number is stored. */
+  readonly form: NumberFormSymbol;
+  /** Decimals of the numbers; 0 for floats. */
+  readonly decimals: number;
+  /** What is added to each code; 0 for floats. */
+  readonly base: number;
+  /** One code per number. */
+  readonly codes: Buffer;
+}
+
 /** An observation that has no slot yet. */
 export interface PointRecord {
   /** Event time. */
@@ -321,12 +338,8 @@ export interface PointRecord {
   readonly values: readonly number[];
 }
 
-/** A block of the state of one series. A series' grid is cut into blocks so that a batch rewrites only what moved; the key on the topic is the series id and the block's place. */
+/** A block of the state of one series. A series' grid is cut into blocks so that a batch rewrites only what moved; the key on the topic is the series id and the block's place in the series' ring of blocks. */
 export interface StateBlockRecord {
-  /** The series. */
-  readonly seriesId: string;
-  /** The block's place in the series' ring of blocks. */
-  readonly block: number;
   /** Grows with every change of the series. The block with the highest revision carries the series' head: interval, offsetMs, channels, newestSlot, lastForecastSlot, pendingPoints, seasons, naiveSeason, decidedAt and isNonNegative. */
   readonly revision: number;
   /** The grid in force, an ISO 8601 duration; empty while an automatic interval is still being found. */
@@ -337,9 +350,11 @@ export interface StateBlockRecord {
   readonly channels: number;
   /** Grid index of the block's first slot. */
   readonly firstSlot: number;
-  /** Float64, little-endian, slot after slot up to the last observed one of the block, channels side by side. NaN means not observed. */
+  /** One per channel: its values, slot after slot up to the last observed one of the block; NaN means not observed. When an event time differs from the time of its slot, one more: event time minus slot time, in milliseconds. Empty in a record of an earlier version. */
+  readonly columns: readonly PackedValuesRecord[];
+  /** The values as earlier versions stored them: Float64, little-endian, slot after slot, channels side by side. Empty when there are columns. */
   readonly values: Buffer;
-  /** One per slot of values, little-endian: event time minus slot time, in milliseconds. Int32; Float64 for intervals of a month and more, and fixed ones of 50 days and more, whose jitter needs more than 32 bits. Null when all are zero. */
+  /** As earlier versions stored it, one per slot of values, little-endian: event time minus slot time, in milliseconds. Int32; Float64 for intervals of a month and more, and fixed ones of 50 days and more, whose jitter needs more than 32 bits. Null when all are zero. */
   readonly jitterMs: null | Buffer;
   /** Grid index of the newest slot of the series. */
   readonly newestSlot: number;
@@ -900,6 +915,48 @@ export const schemaVersions: Readonly<Record<RecordName, readonly AvroSchema[]>>
           "type": "bytes",
           "default": "",
           "doc": "The quantiles as earlier versions stored them: Float32, little-endian, level after level, channel after channel, step after step; less the base of the channel. Empty when there are codes."
+        }
+      ]
+    },
+    {
+      "type": "record",
+      "name": "KeptForecast",
+      "namespace": "forecastnet",
+      "doc": "A forecast that is kept until its future has arrived, to be scored. On the state topic its key is the series id and the forecast's place in a ring, so that a later forecast takes the place of one that has matured. Levels, horizon and channels are those of the series' LiveState.",
+      "fields": [
+        {
+          "name": "originSlot",
+          "type": "long",
+          "doc": "Grid index of the origin; step h lies h slots later."
+        },
+        {
+          "name": "modelVersion",
+          "type": "string",
+          "doc": "The version of the model, or of the baseline, that made it; empty for the version of the LiveState."
+        },
+        {
+          "name": "scales",
+          "type": "bytes",
+          "default": "",
+          "doc": "Of earlier versions, empty when there are cells. Float64, little-endian, two per channel: the number that code 0 stands for, less the base that the series' LiveState holds for the channel; and what a code counts in, a power of two, 0 when all numbers are the same."
+        },
+        {
+          "name": "codes",
+          "type": "bytes",
+          "default": "",
+          "doc": "Of earlier versions, empty when there are cells. The quantiles as they were stated: 16 bits each, little-endian, step after step, channel after channel, level after level."
+        },
+        {
+          "name": "quantiles",
+          "type": "bytes",
+          "default": "",
+          "doc": "Of still earlier versions. The quantiles as they were stated: Float32, little-endian, level after level, channel after channel, step after step; less the base of the channel. Empty when there are codes or cells."
+        },
+        {
+          "name": "cells",
+          "type": "bytes",
+          "default": "",
+          "doc": "The quantiles as they were stated, less the base that the series' LiveState holds for the channel, little-endian. First, per channel: the lowest number (Float32), the highest fine code (UInt16), and the power of two that a fine code counts in from the lowest number (Int16; -32768 when all numbers are equal). Then step after step, channel after channel: the fine code of the median (UInt16); one byte with the powers of two in which the distances below it (low 4 bits) and above it are counted; and the distance of every other level from the median, one byte each, where 255 stands for the lowest or highest number."
         }
       ]
     },
@@ -2362,6 +2419,172 @@ export const schemaVersions: Readonly<Record<RecordName, readonly AvroSchema[]>>
           ],
           "default": null,
           "doc": "One per slot of values, little-endian: event time minus slot time, in milliseconds. Int32; Float64 for intervals of a month and more, and fixed ones of 50 days and more, whose jitter needs more than 32 bits. Null when all are zero."
+        },
+        {
+          "name": "newestSlot",
+          "type": "long",
+          "doc": "Grid index of the newest slot of the series."
+        },
+        {
+          "name": "lastForecastSlot",
+          "type": [
+            "null",
+            "long"
+          ],
+          "default": null,
+          "doc": "Grid index of the origin of the series' last forecast; null before the first."
+        },
+        {
+          "name": "pendingPoints",
+          "type": {
+            "type": "array",
+            "items": {
+              "type": "record",
+              "name": "Point",
+              "doc": "An observation that has no slot yet.",
+              "fields": [
+                {
+                  "name": "time",
+                  "type": {
+                    "type": "long",
+                    "logicalType": "timestamp-millis"
+                  },
+                  "doc": "Event time."
+                },
+                {
+                  "name": "values",
+                  "type": {
+                    "type": "array",
+                    "items": "double"
+                  },
+                  "doc": "One number per channel."
+                }
+              ]
+            }
+          },
+          "default": [],
+          "doc": "Points held while an automatic interval is being found."
+        },
+        {
+          "name": "seasons",
+          "type": {
+            "type": "array",
+            "items": "int"
+          },
+          "default": [],
+          "doc": "Seasons that the past of the series confirms, in steps, ascending."
+        },
+        {
+          "name": "naiveSeason",
+          "type": "int",
+          "default": 0,
+          "doc": "Number of steps after which the values repeat best, for seasonal naive; 0 for the shortest season."
+        },
+        {
+          "name": "decidedAt",
+          "type": "long",
+          "default": 0,
+          "doc": "Length of the past in steps at which seasons were last decided on their own; 0 before the first decision."
+        },
+        {
+          "name": "isNonNegative",
+          "type": "boolean",
+          "default": false,
+          "doc": "True when the past of the series touches zero and never crosses it."
+        }
+      ]
+    },
+    {
+      "type": "record",
+      "name": "StateBlock",
+      "namespace": "forecastnet",
+      "doc": "A block of the state of one series. A series' grid is cut into blocks so that a batch rewrites only what moved; the key on the topic is the series id and the block's place in the series' ring of blocks.",
+      "fields": [
+        {
+          "name": "revision",
+          "type": "long",
+          "doc": "Grows with every change of the series. The block with the highest revision carries the series' head: interval, offsetMs, channels, newestSlot, lastForecastSlot, pendingPoints, seasons, naiveSeason, decidedAt and isNonNegative."
+        },
+        {
+          "name": "interval",
+          "type": "string",
+          "doc": "The grid in force, an ISO 8601 duration; empty while an automatic interval is still being found."
+        },
+        {
+          "name": "offsetMs",
+          "type": "long",
+          "doc": "Phase of the grid against the epoch, in milliseconds."
+        },
+        {
+          "name": "channels",
+          "type": "int",
+          "doc": "Numbers per slot."
+        },
+        {
+          "name": "firstSlot",
+          "type": "long",
+          "doc": "Grid index of the block's first slot."
+        },
+        {
+          "name": "columns",
+          "type": {
+            "type": "array",
+            "items": {
+              "type": "record",
+              "name": "PackedValues",
+              "doc": "Numbers in the narrowest form that gives back exactly these numbers.",
+              "fields": [
+                {
+                  "name": "form",
+                  "type": {
+                    "type": "enum",
+                    "name": "NumberForm",
+                    "doc": "How one number is stored, little-endian. A number of an integer form is (base + code) / 10^decimals; its lowest code means NaN and the one above it −0.",
+                    "symbols": [
+                      "INT8",
+                      "INT16",
+                      "INT32",
+                      "FLOAT32",
+                      "FLOAT64"
+                    ]
+                  },
+                  "doc": "How one number is stored."
+                },
+                {
+                  "name": "decimals",
+                  "type": "int",
+                  "doc": "Decimals of the numbers; 0 for floats."
+                },
+                {
+                  "name": "base",
+                  "type": "long",
+                  "doc": "What is added to each code; 0 for floats."
+                },
+                {
+                  "name": "codes",
+                  "type": "bytes",
+                  "doc": "One code per number."
+                }
+              ]
+            }
+          },
+          "default": [],
+          "doc": "One per channel: its values, slot after slot up to the last observed one of the block; NaN means not observed. When an event time differs from the time of its slot, one more: event time minus slot time, in milliseconds. Empty in a record of an earlier version."
+        },
+        {
+          "name": "values",
+          "type": "bytes",
+          "default": "",
+          "doc": "The values as earlier versions stored them: Float64, little-endian, slot after slot, channels side by side. Empty when there are columns."
+        },
+        {
+          "name": "jitterMs",
+          "type": [
+            "null",
+            "bytes"
+          ],
+          "default": null,
+          "doc": "As earlier versions stored it, one per slot of values, little-endian: event time minus slot time, in milliseconds. Int32; Float64 for intervals of a month and more, and fixed ones of 50 days and more, whose jitter needs more than 32 bits. Null when all are zero."
         },
         {
           "name": "newestSlot",

@@ -83,6 +83,7 @@ export function writeKeptForecast(writer: AvroWriter, record: Writable<KeptForec
   writer.writeBytes(record.scales);
   writer.writeBytes(record.codes);
   writer.writeBytes(record.quantiles);
+  writer.writeBytes(record.cells);
 }
 
 const phaseIndices: Readonly<Record<PhaseSymbol, number>> = { COLD: 0, TRAINING: 1, CHAMPION: 2, DRIFTING: 3 };

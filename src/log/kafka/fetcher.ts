@@ -9,6 +9,7 @@ import { type Clock, systemClock } from "../../runtime/clock.ts";
 import type { Logger } from "../../runtime/logging.ts";
 import { backoff } from "../../runtime/waiting.ts";
 import { ANSWER_MS, askTopicIds, type Link, partitionName } from "./cluster-link.ts";
+import { FetchSession, isSessionLost } from "./fetch-session.ts";
 import { type FetchTarget, FetchTargets, type Poll } from "./fetch-targets.ts";
 import {
   assertSuccess,
@@ -45,6 +46,13 @@ interface FetcherOptions {
   readonly clock?: Clock;
 }
 
+/** A broker, and what it knows of our fetches. */
+interface Polled {
+  readonly link: Link;
+  readonly nodeId: string;
+  readonly session: FetchSession;
+}
+
 export class Fetcher {
   readonly #options: FetcherOptions;
   readonly #clock: Clock;
@@ -53,6 +61,7 @@ export class Fetcher {
   readonly #attemptsByTarget = new Map<FetchTarget, number>();
   readonly #pollers = new Map<string, Promise<void>>();
   readonly #closing = new AbortController();
+  #targetsAdded = 0;
   #link: Link | null = null;
   /** The topics that were looked up over the link. */
   readonly #knownTopics = new Set<string>();
@@ -70,6 +79,7 @@ export class Fetcher {
 
   add(target: FetchTarget): void {
     this.#targets.add(target);
+    this.#targetsAdded++;
     if (!this.#knownTopics.has(target.topic) || this.#assign(target) !== null) this.#findLeaders();
     else this.#startPolling();
   }
@@ -222,8 +232,13 @@ export class Fetcher {
 
   async #poll(nodeId: string): Promise<void> {
     let [attempt, waitMs, asked] = [0, 0, 0];
+    const session = new FetchSession();
+    let targetsAdded = this.#targetsAdded;
     while (!this.#isClosed) {
       const link = this.#link;
+      // A broker answers only for partitions with news. A new target wants an answer all the same.
+      if (targetsAdded !== this.#targetsAdded) session.restart();
+      targetsAdded = this.#targetsAdded;
       const poll = this.#targets.planPoll(nodeId);
       const { size } = poll.fromByName;
       if (link === null || size === 0) {
@@ -234,10 +249,11 @@ export class Fetcher {
       asked = size;
       waitMs = Math.min(Math.max(2 * waitMs, SHORT_WAIT_MS), this.#options.longestWaitMs);
       try {
-        if (await this.#fetch(link, nodeId, poll, waitMs)) waitMs = 0;
+        if (await this.#fetch({ link, nodeId, session }, poll, waitMs)) waitMs = 0;
         attempt = 0;
         this.#findLeadersWhenDue(link);
       } catch (error) {
+        session.restart();
         if (this.#isClosed) return;
         if (link !== this.#link) continue;
         if (!isWorthLookingUp(error)) return this.#failAll(error);
@@ -249,10 +265,16 @@ export class Fetcher {
   }
 
   /** Returns whether anything came. */
-  async #fetch(link: Link, nodeId: string, { fromByName }: Poll, maxWaitMs: number): Promise<boolean> {
-    const request = fetchCommitted([...fromByName.values()], { maxWaitMs, maxBytes: FETCH_BYTES });
+  async #fetch(at: Polled, { fromByName }: Poll, maxWaitMs: number): Promise<boolean> {
+    const { link, nodeId, session } = at;
+    const request = fetchCommitted(session.changesTo(fromByName), { maxWaitMs, maxBytes: FETCH_BYTES });
     const answer = await link.ask(nodeId, request, maxWaitMs + ANSWER_MS);
+    if (isSessionLost(answer.errorCode)) {
+      session.restart();
+      return true;
+    }
     assertSuccess(answer.errorCode, `Fetch from broker ${nodeId}`);
+    session.confirm(answer.sessionId);
     const targetsByName = this.#targets.byName();
     let hasCome = false;
     for (const fetched of answer.partitions) {

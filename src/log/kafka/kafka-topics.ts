@@ -6,10 +6,11 @@ import kafkajs from "kafkajs";
 import type { Clock } from "../../runtime/clock.ts";
 import { ForecastnetError } from "../../runtime/errors.ts";
 import type { TopicFacts, TopicSpec } from "../log.ts";
+import { upkeepSettings } from "../table-upkeep.ts";
 import { notAuthorized, refusedKind, rightOnTopics } from "./kafka-errors.ts";
 import type { FindTopic } from "./producer.ts";
 
-const configNames = ["cleanup.policy", "max.message.bytes", "min.insync.replicas"];
+const configNames = ["cleanup.policy", "max.message.bytes", "min.insync.replicas", ...upkeepSettings];
 
 export class KafkaTopics {
   readonly #admin: Admin;
@@ -116,6 +117,11 @@ function toFacts(
     maxMessageBytes: Number(setting("max.message.bytes")),
     replicationFactor: Math.min(...partitions.map(({ replicas }) => replicas.length)),
     minInsyncReplicas: Number(setting("min.insync.replicas")),
+    settings: Object.fromEntries(
+      entries
+        .filter(({ configName }) => upkeepSettings.includes(configName))
+        .map(({ configName, configValue }) => [configName, configValue]),
+    ),
   };
 }
 

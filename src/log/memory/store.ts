@@ -5,6 +5,7 @@ import type { Header, Outgoing } from "../../domain.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { ForecastnetError } from "../../runtime/errors.ts";
 import type { LogRecord, StoredBatch, StoredRecord, TopicFacts, TopicSpec } from "../log.ts";
+import { upkeepSettings } from "../table-upkeep.ts";
 
 /** The default of a broker. */
 const defaultMaxMessageBytes = 1_048_588;
@@ -57,6 +58,9 @@ export class MemoryStore {
         maxMessageBytes,
         replicationFactor,
         minInsyncReplicas,
+        settings: Object.fromEntries(
+          Object.entries(settings ?? {}).filter(([setting]) => upkeepSettings.includes(setting)),
+        ),
       },
       partitions: [],
     });

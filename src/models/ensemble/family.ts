@@ -85,43 +85,54 @@ async function forecastEnsembles(
   // The median is needed to widen by; it is asked for as one more level where it is not among them.
   const isMedianAsked = options.levels.includes(0.5);
   const levels = isMedianAsked ? options.levels : [...options.levels, 0.5].sort((a, b) => a - b);
-  const asked = tasks.flatMap(({ model, input }) =>
-    model.members.map((member) => ({ model: member.model, input })),
-  );
+  const asked: ForecastTask[] = [];
+  for (const { model, input } of tasks)
+    for (const member of model.members) asked.push({ model: member.model, input });
   const answers = await families.forecast(asked, { ...options, levels });
   const median = levels.indexOf(0.5);
   let at = 0;
   return tasks.map(({ model }) => {
-    const own = answers.slice(at, at + model.members.length);
-    at += own.length;
-    const refused = own.find((answer) => answer instanceof Error);
-    if (refused !== undefined) return refused;
-    const mean = averageOf(model, own as readonly Distribution[], median);
-    return isMedianAsked ? mean : { ...mean, quantiles: mean.quantiles.toSpliced(median, 1) };
+    const from = at;
+    at += model.members.length;
+    for (let m = from; m < at; m++) if (answers[m] instanceof Error) return answers[m];
+    // Safe: errors have just been returned.
+    const own = answers.slice(from, at) as readonly Distribution[];
+    const pooled = poolOf(model, own, median);
+    return isMedianAsked ? pooled : { ...pooled, quantiles: pooled.quantiles.toSpliced(median, 1) };
   });
 }
 
-function averageOf(
+/** The weighted mean of the members' quantiles, widened. The answers are plain arrays, as those of linear models. */
+function poolOf(
   { members, width }: EnsembleModel,
   distributions: readonly Distribution[],
   median: number,
 ): Distribution {
-  const average = (of: (one: Distribution) => ArrayLike<number>) => {
-    const sum = new Float64Array(of(distributions[0]).length);
-    for (const [m, one] of distributions.entries()) {
-      const values = of(one);
-      for (let i = 0; i < sum.length; i++) sum[i] += members[m].share * values[i];
-    }
-    return sum;
-  };
-  const quantiles = distributions[0].quantiles.map((_, l) => average((one) => one.quantiles[l]));
+  const average = (parts: readonly ArrayLike<number>[]) => averageOf(members, parts);
+  const mean = average(distributions.map((one) => one.mean));
+  const standardDeviation = average(distributions.map((one) => one.standardDeviation));
+  const quantiles = distributions[0].quantiles.map((_, l) =>
+    average(distributions.map((one) => one.quantiles[l])),
+  );
   const centre = quantiles[median];
-  const widen = (values: Float64Array) => values.map((value, i) => centre[i] + width * (value - centre[i]));
-  return {
-    mean: widen(average((one) => one.mean)),
-    standardDeviation: average((one) => one.standardDeviation).map((deviation) => width * deviation),
-    quantiles: quantiles.map((values, l) => (l === median ? values : widen(values))),
-  };
+  widen(mean, centre, width);
+  for (let i = 0; i < standardDeviation.length; i++) standardDeviation[i] *= width;
+  for (let l = 0; l < quantiles.length; l++) if (l !== median) widen(quantiles[l], centre, width);
+  return { mean, standardDeviation, quantiles };
+}
+
+function averageOf(members: readonly Member[], parts: readonly ArrayLike<number>[]): number[] {
+  const average = new Array<number>(parts[0].length);
+  for (let i = 0; i < average.length; i++) {
+    let sum = 0;
+    for (let m = 0; m < parts.length; m++) sum += members[m].share * parts[m][i];
+    average[i] = sum;
+  }
+  return average;
+}
+
+function widen(values: number[], centre: readonly number[], width: number): void {
+  for (let i = 0; i < values.length; i++) values[i] = centre[i] + width * (values[i] - centre[i]);
 }
 
 type Trained = Extract<FamilyResult, { outcome: "trained" }>;

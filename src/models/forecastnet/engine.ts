@@ -2,7 +2,7 @@
 // runs on. Work runs off the event loop; results are in the order of the tasks.
 
 import type { ForecastnetError } from "../../runtime/errors.ts";
-import type { ForecastOptions } from "../family.ts";
+import type { Distribution, ForecastOptions } from "../family.ts";
 import type { TrainingSet } from "./framing.ts";
 import type { ForecastNetModel } from "./model.ts";
 import type { ForecastNetSpec } from "./spec.ts";
@@ -13,12 +13,14 @@ export interface EngineTask {
   readonly window: Float64Array;
 }
 
-/** The next τ steps in raw units. Arrays are [target][step]. */
-export interface EngineForecast {
-  readonly mean: Float64Array;
-  readonly standardDeviation: Float64Array;
+type Numbers = Float64Array | readonly number[];
+
+/** The next τ steps in raw units. Arrays are [target][step]; plain ones where they have crossed from a thread. */
+export interface EngineForecast extends Distribution {
+  readonly mean: Numbers;
+  readonly standardDeviation: Numbers;
   /** One array per requested level. */
-  readonly quantiles: readonly Float64Array[];
+  readonly quantiles: readonly Numbers[];
 }
 
 /** The result of one task. A model or window that does not fit fails its own task and no other. */

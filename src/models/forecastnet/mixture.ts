@@ -1,7 +1,7 @@
-// Mean, standard deviation and quantiles of Gaussian mixtures with equal weights: the distribution of one step of one target
-// over the sample paths. Quantiles are those of the mixture itself, not of samples drawn from it.
+// Mean, standard deviation and quantiles of Gaussian mixtures: the distribution of one step of one target over the sample paths. Quantiles are those of the mixture itself, not of samples drawn from it.
 //
-// Legend: F and f are the distribution function and density of a mixture, p a level, S the standard deviation.
+// Legend: F and f are the distribution function and density of a mixture, p a level, S the standard deviation, v the weight of a
+// component.
 // A quantile solves F(q) = p by Halley's method, which needs the sums for F, f and f′ at one point and triples the digits at
 // each step. It starts where the same level was at the step before, in units of S. A step that leaves the bracket found so
 // far is replaced by bisection, so the search ends for every mixture.
@@ -15,6 +15,8 @@ export interface Mixtures {
   readonly components: number;
   readonly mean: Float64Array;
   readonly deviation: Float64Array;
+  /** The same in every row, [component]. All above 0; they sum to 1. */
+  readonly weight: Float64Array;
 }
 
 /** One number per row. */
@@ -39,6 +41,7 @@ class Row {
   mean: Float64Array = new Float64Array(0);
   deviation: Float64Array = new Float64Array(0);
   inverse = new Float64Array(0);
+  weight: Float64Array = new Float64Array(0);
   components = 0;
   at = 0;
   /** A step of Halley's method this small leaves an error of about 1e-10 S. */
@@ -48,10 +51,11 @@ class Row {
   /** F, f, f′ at the point evaluated last. */
   readonly sums = new Float64Array(3);
 
-  begin({ mean, deviation, components }: Mixtures, row: number, spread: number): void {
+  begin({ mean, deviation, weight, components }: Mixtures, row: number, spread: number): void {
     if (this.inverse.length < components) this.inverse = new Float64Array(components);
     this.mean = mean;
     this.deviation = deviation;
+    this.weight = weight;
     this.components = components;
     this.at = row * components;
     this.hair = NARROWEST * spread;
@@ -66,29 +70,30 @@ class Row {
   }
 
   evaluate(q: number): void {
-    const { mean, inverse, components, at, sums } = this;
+    const { mean, inverse, weight, components, at, sums } = this;
     let cdf = 0;
     let pdf = 0;
     let slope = 0;
     for (let i = 0; i < components; i++) {
       const w = inverse[i];
       const x = (q - mean[at + i]) * w;
-      if (x >= REACH) cdf += 1;
+      if (x >= REACH) cdf += weight[i];
       else if (x > -REACH) {
         const k = (x * PER_UNIT + (MIDDLE + 0.5)) | 0;
         const x0 = (k - MIDDLE) * (1 / PER_UNIT);
         const d = x - x0;
         const curvature = x0 * x0 - 1;
         const density = pdfTable[k];
-        cdf += cdfTable[k] + density * d * (1 + d * (d * curvature * (1 / 6) - x0 * 0.5));
-        const scaled = density * (1 + d * (d * curvature * 0.5 - x0)) * w;
+        const share = weight[i];
+        cdf += share * (cdfTable[k] + density * d * (1 + d * (d * curvature * (1 / 6) - x0 * 0.5)));
+        const scaled = share * density * (1 + d * (d * curvature * 0.5 - x0)) * w;
         pdf += scaled;
         slope -= scaled * x * w;
       }
     }
-    sums[0] = cdf / components;
-    sums[1] = pdf / components;
-    sums[2] = slope / components;
+    sums[0] = cdf;
+    sums[1] = pdf;
+    sums[2] = slope;
   }
 
   /** The least or greatest quantile of a single component: that of the mixture is between them. */
@@ -162,25 +167,25 @@ export const summariseMixtures: Summarise = (mixtures, levels, into) => {
 
 /** Fills mean and deviation of a row. True when all its components are equal. */
 export function summariseMoments(
-  { mean, deviation, components }: Mixtures,
+  { mean, deviation, weight, components }: Mixtures,
   row: number,
   into: MixtureSummary,
 ): boolean {
   const at = row * components;
   const [firstMean, firstDeviation] = [mean[at], deviation[at]];
   let isSame = true;
-  let sum = 0;
+  let shift = 0;
   // Sums distances to the first mean: a small spread around a large level would be lost in rounding.
   let squares = 0;
-  for (let i = at; i < at + components; i++) {
-    const distance = mean[i] - firstMean;
-    isSame &&= distance === 0 && deviation[i] === firstDeviation;
-    sum += distance;
-    squares += distance * distance + deviation[i] * deviation[i];
+  for (let i = 0; i < components; i++) {
+    const distance = mean[at + i] - firstMean;
+    const width = deviation[at + i];
+    isSame &&= distance === 0 && width === firstDeviation;
+    shift += weight[i] * distance;
+    squares += weight[i] * (distance * distance + width * width);
   }
-  const shift = sum / components;
   into.mean[row] = firstMean + shift;
-  const variance = isSame ? firstDeviation * firstDeviation : squares / components - shift * shift;
+  const variance = isSame ? firstDeviation * firstDeviation : squares - shift * shift;
   into.standardDeviation[row] = Math.sqrt(Math.max(0, variance));
   return isSame;
 }

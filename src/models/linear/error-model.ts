@@ -47,33 +47,52 @@ export interface Features {
 }
 
 export function featuresOf(
+  situation: Situation,
+  shape: Pick<MapShape, "horizon" | "channels">,
+  season: number,
+): Features {
+  const features = emptyFeatures(shape.horizon * shape.channels);
+  featuresInto(features, situation, shape, season);
+  return features;
+}
+
+export function emptyFeatures(outputs: number): Features {
+  return { values: new Float64Array(outputs * featureCount), heights: new Float64Array(outputs) };
+}
+
+/** For callers that reuse their arrays. */
+export function featuresInto(
+  { values, heights }: Features,
   { window, centres, units }: Situation,
   { horizon, channels: C }: Pick<MapShape, "horizon" | "channels">,
   season: number,
-): Features {
-  const values = new Float64Array(horizon * C * featureCount);
-  const heights = new Float64Array(horizon * C);
-  const steps = window.length / C;
+): void {
+  const lastSeason = (window.length / C - season) * C;
   for (let c = 0; c < C; c++) {
     const { low, high, changes, lastChange } = measureSeasons(window, { C, c, season });
-    for (let h = 0; h < horizon; h++) {
+    for (let h = 0, j = 0; h < horizon; h++, j = j + 1 === season ? 0 : j + 1) {
       const o = h * C + c;
-      const j = h % season;
-      const [before, after] = [(j + season - 1) % season, (j + 1) % season];
+      const before = j === 0 ? season - 1 : j - 1;
+      const after = j + 1 === season ? 0 : j + 1;
       const height = Math.max(0, centres[o] - low);
       const at = o * featureCount;
       values[at] = units[c];
       values[at + 1] = (changes[before] + 2 * changes[j] + changes[after]) / 4;
       values[at + 2] = lastChange;
       values[at + 3] = height;
-      values[at + 4] = Math.abs(centres[o] - window[(steps - season + j) * C + c]);
+      values[at + 4] = Math.abs(centres[o] - window[lastSeason + j * C + c]);
       heights[o] = high > low ? Math.min(1, height / (high - low)) : 0.5;
     }
   }
-  return { values, heights };
 }
 
-/** The range of a channel, how much it changes from season to season at each phase, and how much it last did. */
+/** Reused between calls, and grown as needed. */
+let changesByPhase = new Float64Array(0);
+
+/**
+ * The range of a channel, how much it changes from season to season at each phase, and how much it last did. The changes are valid until
+ * the next call.
+ */
 function measureSeasons(
   window: Float64Array,
   { C, c, season }: { readonly C: number; readonly c: number; readonly season: number },
@@ -81,17 +100,22 @@ function measureSeasons(
   let low = Number.POSITIVE_INFINITY;
   let high = Number.NEGATIVE_INFINITY;
   let lastChange = 0;
-  const changes = new Float64Array(season);
-  const whole = Math.floor(window.length / C / season);
-  const first = window.length / C - whole * season;
-  for (let t = first; t < window.length / C; t++) {
+  if (changesByPhase.length < season) changesByPhase = new Float64Array(season);
+  const changes = changesByPhase.fill(0, 0, season);
+  const steps = window.length / C;
+  const whole = Math.floor(steps / season);
+  const first = steps - whole * season;
+  const second = first + season;
+  const last = first + (whole - 1) * season;
+  for (let t = first, phase = 0; t < steps; t++) {
     const value = window[t * C + c];
     if (value < low) low = value;
     if (value > high) high = value;
-    if (t < first + season) continue;
+    if (t < second) continue;
     const change = Math.abs(value - window[(t - season) * C + c]);
-    changes[(t - first) % season] += change / (whole - 1);
-    if (t >= first + (whole - 1) * season) lastChange += change / season;
+    changes[phase] += change / (whole - 1);
+    if (t >= last) lastChange += change / season;
+    phase = phase + 1 === season ? 0 : phase + 1;
   }
   return { low, high, changes, lastChange };
 }

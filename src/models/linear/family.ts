@@ -1,20 +1,9 @@
 // The linear family: every step ahead is a weighted sum of the last values. Its distribution is that of its errors on parts of
 // the history that the fit had not seen. train-linear.ts fits it in closed form, in a fraction of a second.
-//
-// Legend: C channels, L steps in a window, p = L·C inputs, τ steps ahead, m = τ·C outputs (channels of a step side by side). With a the last
-// value of a channel, and a′ = (a − offset) / scale,
-//   a model of one series   v = offset + scale·(constant + carry·a′ + Σ weight·(x − a)/scale)
-//   a model of a cohort     v = a + unit·Σ weight·(x − a)/unit, with unit the deviation of the window
-// where the scaler is one of roots, x and v are roots. A model with a week adds what weekAhead says before it scales back.
-// Weights thus apply to differences: rounding them to half precision costs the same at any level.
 
-import { ForecastnetError } from "../../runtime/errors.ts";
 import {
   type FamilyResult,
   type FamilyTask,
-  type ForecastAnswer,
-  type ForecastInput,
-  type Model,
   type ModelFamily,
   type Scaler,
   type Storage,
@@ -30,36 +19,10 @@ import {
   unfit,
 } from "../model-envelope.ts";
 import type { MapShape } from "../regression/affine-map.ts";
-import { type WeekTerm, weekAhead } from "../regression/week-profile.ts";
-import { rootsFor, squareDistribution } from "../roots.ts";
-import {
-  type ErrorModel,
-  errorQuantile,
-  featureCount,
-  featuresOf,
-  shapePoints,
-  spreadOf,
-} from "./error-model.ts";
+import { featureCount, shapePoints } from "./error-model.ts";
+import { forecastLinear } from "./forecast-linear.ts";
+import type { LinearModel } from "./model.ts";
 import { fitLinear, type LinearFit } from "./train-linear.ts";
-import { windowUnit } from "./window-unit.ts";
-
-export interface LinearModel extends Model {
-  readonly shape: MapShape;
-  /** Whether it serves one series, in units of its scaler, or a cohort, in units of the window. */
-  readonly serves: "series" | "cohort";
-  readonly scaler: Scaler;
-  /** [output][input] */
-  readonly weights: Float32Array;
-  /** What the last value of each channel adds, [output][channel]. */
-  readonly carry: Float32Array;
-  /** [output] */
-  readonly constant: Float32Array;
-  /** Null where no week shows. */
-  readonly week: StoredWeek | null;
-  readonly errors: ErrorModel;
-}
-
-type StoredWeek = { readonly [part in keyof WeekTerm]: Float32Array };
 
 export const linear: ModelFamily<LinearModel> = {
   name: "linear",
@@ -70,96 +33,12 @@ export const linear: ModelFamily<LinearModel> = {
     inputSteps: length,
   }),
   describe: ({ shape, serves }) => JSON.stringify({ family: "linear", ...shape, serves }),
-  forecast: (tasks, { levels }) =>
-    tasks.map(({ model, input }): ForecastAnswer => forecastOne(model, input, levels)),
+  forecast: (tasks, { levels }) => forecastLinear(tasks, levels),
   train: trainLinear,
   encode: encodeLinear,
   decode: decodeLinear,
   release: () => undefined,
 };
-
-function forecastOne(
-  model: LinearModel,
-  { values, originStep }: ForecastInput,
-  levels: readonly number[],
-): ForecastAnswer {
-  const { shape, errors, scaler } = model;
-  const { horizon, channels, length } = shape;
-  const size = length * channels;
-  const window = rootsFor(scaler, values.subarray(Math.max(0, values.length - size)));
-  if (window.length < size || !window.every(Number.isFinite)) return unfitWindow(model, window.length);
-  const units = Array.from({ length: channels }, (_, c) => unitOf(model, window, c));
-  const centres = centresOf(model, { window, originStep }, units);
-  const outputs = horizon * channels;
-  const features = featuresOf({ window, centres, units }, shape, errors.season);
-  const [low, high] = [momentsOf(errors.low), momentsOf(errors.high)];
-  const mean = new Float64Array(outputs);
-  const standardDeviation = new Float64Array(outputs);
-  const quantiles = levels.map(() => new Float64Array(outputs));
-  for (let o = 0; o < outputs; o++) {
-    const at = (o % channels) * horizon + Math.floor(o / channels);
-    const height = features.heights[o];
-    const spread = spreadOf(errors, features.values, o * featureCount, o);
-    mean[at] = centres[o] + spread * (low.mean + height * (high.mean - low.mean));
-    standardDeviation[at] = spread * (low.deviation + height * (high.deviation - low.deviation));
-    for (let l = 0; l < levels.length; l++)
-      quantiles[l][at] = centres[o] + spread * errorQuantile(errors, height, levels[l]);
-  }
-  const answer = { mean, standardDeviation, quantiles };
-  if (scaler.ofRoots) squareDistribution(answer);
-  return mean.every(Number.isFinite) ? answer : unfitWindow(model, window.length);
-}
-
-/** What one unit of the model is in units of the series. */
-function unitOf({ serves, scaler, shape }: LinearModel, window: Float64Array, channel: number): number {
-  const scale = scaler.scale[channel];
-  return serves === "series" ? scale : windowUnit(window, shape.channels, channel, scale);
-}
-
-/** The medians, in units of the window: [output]. */
-function centresOf(
-  model: LinearModel,
-  { window, originStep }: { readonly window: Float64Array; readonly originStep: number },
-  units: readonly number[],
-): Float64Array {
-  const { shape, serves, scaler, weights, carry, constant, week } = model;
-  const { channels: C, horizon } = shape;
-  const p = window.length;
-  const last = window.subarray(p - C);
-  const inputs = window.map((value, i) => (value - last[i % C]) / units[i % C]);
-  const centres = week === null ? new Float64Array(horizon * C) : weekAhead(week, originStep, C);
-  for (let o = 0; o < centres.length; o++) {
-    let sum = constant[o] + centres[o];
-    for (let c = 0; c < C && serves === "series"; c++)
-      sum += carry[o * C + c] * ((last[c] - scaler.offset[c]) / units[c]);
-    for (let i = 0, row = o * p; i < p; i++) sum += weights[row + i] * inputs[i];
-    const zero = serves === "series" ? scaler.offset[o % C] : last[o % C];
-    centres[o] = zero + units[o % C] * sum;
-  }
-  return centres;
-}
-
-function unfitWindow({ key, version, shape }: LinearModel, found: number): ForecastnetError {
-  const needed = shape.length * shape.channels;
-  const problem =
-    found < needed ? `has ${found} values` : "has values that are not finite, or too far from those fitted";
-  return new ForecastnetError(
-    "WINDOW_UNFIT",
-    `model ${key}@${version}: window ${problem}; expected ${shape.length} steps of ${shape.channels} finite numbers`,
-    { context: { model: key, field: "window" } },
-  );
-}
-
-function momentsOf(numbers: Float32Array): { readonly mean: number; readonly deviation: number } {
-  let sum = 0;
-  let squares = 0;
-  for (const number of numbers) {
-    sum += number;
-    squares += number * number;
-  }
-  const mean = sum / numbers.length;
-  return { mean, deviation: Math.sqrt(Math.max(0, squares / numbers.length - mean * mean)) };
-}
 
 async function trainLinear(task: FamilyTask, signal: AbortSignal): Promise<FamilyResult<LinearModel>> {
   const fit = await fitLinear(task, signal);

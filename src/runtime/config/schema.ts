@@ -287,7 +287,11 @@ export const schema = {
       integer(0, 1024),
       0,
     ),
-    paths: setting("Sample paths per forecast of a model.", integer(1, 10_000), 100),
+    paths: setting(
+      "Sample paths per forecast of a model, divided among its nets in blocks of 8. The cost grows in proportion; docs/architecture.md says how little more of them change.",
+      integer(1, 10_000),
+      48,
+    ),
     memoryMb: setting(
       "Device memory for weights with tensorflow, in MiB; the least recently used weights are evicted.",
       integer(16, 1024 * 1024),

@@ -13,7 +13,7 @@ export function topicContract(contractTest: ContractTest): void {
       assert.ok(replicationFactor >= 1 && minInsyncReplicas >= 1, "each topic states its replicas");
     }
     assert.deepEqual(
-      described.map(({ replicationFactor: _, minInsyncReplicas: __, ...facts }) => facts),
+      described.map(({ replicationFactor: _, minInsyncReplicas: __, settings: ___, ...facts }) => facts),
       [
         {
           topic: table,
@@ -45,6 +45,15 @@ export function topicContract(contractTest: ContractTest): void {
       );
     },
   );
+
+  contractTest("describes how a topic is cleaned", async (bench) => {
+    const settings = { "segment.ms": "300000", "min.cleanable.dirty.ratio": "0.2" };
+    const topic = await bench.createTopic("cleaned", { compacted: true, settings });
+    const [facts] = await bench.log.describeTopics([topic]);
+    assert.equal(facts.settings["segment.ms"], "300000");
+    assert.equal(Number(facts.settings["min.cleanable.dirty.ratio"]), 0.2);
+    assert.equal(facts.settings["max.message.bytes"], undefined);
+  });
 
   contractTest(
     "widens a topic, keeps its records, and accepts records in its new partitions",

@@ -2,7 +2,7 @@
 
 import kafkajs, { type Admin, type Kafka } from "kafkajs";
 import { openLink } from "../../../src/log/kafka/cluster-link.ts";
-import { fetchCommitted } from "../../../src/log/kafka/wire/protocol.ts";
+import { fetchCommitted, withoutSession } from "../../../src/log/kafka/wire/protocol.ts";
 import { partitions } from "./load.ts";
 import type { Story } from "./story.ts";
 import { until } from "./until.ts";
@@ -72,7 +72,10 @@ export class Administrator {
     try {
       await link.connect([topic]);
       const maxBytes = 16 * 1024 * 1024;
-      const request = fetchCommitted([{ topic, partition, offset: 0, maxBytes }], { maxWaitMs: 0, maxBytes });
+      const request = fetchCommitted(
+        { ...withoutSession, places: [{ topic, partition, offset: 0, maxBytes }] },
+        { maxWaitMs: 0, maxBytes },
+      );
       const answer = await link.ask(link.leaderOf({ topic, partition }), request);
       const recordSet = answer.partitions[0]?.recordSet ?? Buffer.alloc(0);
       const found = new Set<string>();

@@ -10,6 +10,7 @@ import type { AppConfig } from "../../../src/runtime/config/schema.ts";
 import { seriesRules } from "../../../src/runtime/config/series-rules.ts";
 import { ScoreStore } from "../../../src/score/score-store.ts";
 import { SeriesStore } from "../../../src/window/series-store.ts";
+import { blockKey } from "../../../src/window/state-blocks.ts";
 import { blocksOf } from "../../rig/store-blocks.ts";
 
 export interface Expectation {
@@ -65,18 +66,21 @@ const stateCodec = avroCodec("StateBlock");
 export function snapshotBytes(store: SeriesStore, { withRevisions = false } = {}): Buffer {
   const blocks = blocksOf(store);
   return Buffer.concat(
-    blocks.map((block) => stateCodec.encode(withRevisions ? block : { ...block, revision: 0 })),
+    blocks.flatMap((block) => [
+      Buffer.from(blockKey(block)),
+      stateCodec.encode(withRevisions ? block : { ...block, revision: 0 }),
+    ]),
   );
 }
 
 /** Observed values by series and slot, to count them and to say which differ. */
 export function observedSlots(store: SeriesStore): ReadonlyMap<string, number> {
   const valueBySlot = new Map<string, number>();
-  for (const { seriesId, channels, firstSlot, values } of blocksOf(store)) {
-    for (let at = 0; at < values.byteLength; at += 8 * channels) {
-      const value = Buffer.from(values).readDoubleLE(at);
-      if (!Number.isNaN(value)) valueBySlot.set(`${seriesId}#${firstSlot + at / (8 * channels)}`, value);
-    }
+  for (const seriesId of store.ids()) {
+    const grid = store.get(seriesId)?.grid;
+    if (grid === null || grid === undefined) continue;
+    for (let slot = grid.firstObservedSlot(); slot <= grid.newestSlot; slot++)
+      if (grid.has(slot)) valueBySlot.set(`${seriesId}#${slot}`, grid.at(slot, 0));
   }
   return valueBySlot;
 }

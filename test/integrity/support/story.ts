@@ -208,7 +208,7 @@ export class Story {
     const changelog = (async function* () {
       yield records;
     })();
-    restoreStore(store, await newestByKey(changelog), avroCodec("StateBlock").decode);
+    await restoreStore(store, await newestByKey(changelog), avroCodec("StateBlock").decode);
     return store;
   }
 

@@ -113,6 +113,31 @@ describe("a forecast", () => {
   });
 });
 
+describe("paths with gaps between them", () => {
+  const twoGroups = executorOf(({ path }) => (path % 2 === 0 ? -10 : 10), 0.1);
+  const forecastOf = (paths: number) => forecast(modelOf([memberOf(spec)]), { paths }, twoGroups);
+
+  test("are spread to fill them, and mean and deviation stay the same", () => {
+    const [few, many] = [forecastOf(8), forecastOf(4_000)];
+    assertClose(few.mean, [...many.mean]);
+    assertClose(few.standardDeviation, [...many.standardDeviation]);
+    // The tenth of two narrow groups is in the lower one; that of eight paths is spread far around it.
+    const lowerGroup = 10 - 50;
+    assert.ok(Math.abs(many.quantiles[0][0] - lowerGroup) < 0.2 * 50, `${many.quantiles[0][0]}`);
+    assert.ok(few.quantiles[0][0] < many.quantiles[0][0]);
+  });
+
+  test("that are equal stay exactly as they are", () => {
+    const { mean, standardDeviation } = forecast(
+      modelOf([memberOf(spec)]),
+      { paths: 8 },
+      executorOf(() => 0.3, 0.1),
+    );
+    assert.equal(mean[0], 10 + 5 * Math.fround(0.3));
+    assert.equal(standardDeviation[0], 5 * Math.fround(0.1));
+  });
+});
+
 describe("a linear member", () => {
   const linear = specOf("FN2", 2, { cell, inputLength: 4 });
   const errors = Array.from({ length: 101 }, (_, i) => (i - 50) / 50);
@@ -169,7 +194,7 @@ describe("an ensemble", () => {
     assert.ok(Math.abs(below - 0.5) < 1e-6);
   });
 
-  test("divides all paths among its members, at least one to each", () => {
+  test("divides its paths among its members in whole blocks, at least one to each", () => {
     const counts: number[] = [];
     const counting: NetExecutor = {
       ...still,
@@ -179,10 +204,11 @@ describe("an ensemble", () => {
       },
     };
     for (const [paths, shares, expected] of [
-      [10, [0.9, 0.06, 0.03, 0.01], [7, 1, 1, 1]],
-      [100, [0.334, 0.333, 0.333], [34, 33, 33]],
-      [4, [0.97, 0.01, 0.01, 0.01], [1, 1, 1, 1]],
-      [7, [0.5, 0.5], [4, 3]],
+      [32, [0.5, 0.3, 0.15, 0.05], [16, 8, 8, 8]],
+      [100, [0.334, 0.333, 0.333], [32, 32, 32]],
+      [4, [0.97, 0.01, 0.01, 0.01], [4, 4, 4, 4]],
+      [1, [0.5, 0.5], [1, 1]],
+      [100, [1], [100]],
     ] as const) {
       counts.length = 0;
       forecast(modelOf(shares.map((share) => memberOf(spec, { share }))), { paths }, counting);
@@ -244,11 +270,6 @@ describe("a model or window that does not fit", () => {
       "with a spread of other steps",
       { ...model, spread: Float32Array.of(1) },
       /spread has 1 numbers; expected 3/,
-    ],
-    [
-      "with more members than paths",
-      modelOf(Array.from({ length: 41 }, () => memberOf(spec, { share: 1 / 41 }))),
-      /paths is 40; expected 41 or more/,
     ],
   ];
   for (const [what, unfit, expected] of refusals) {

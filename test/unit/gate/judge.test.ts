@@ -217,7 +217,7 @@ describe("an unfit model", () => {
       forecast: async (tasks, options) =>
         (await engine.forecast(tasks, options)).map((answer) => {
           if (answer instanceof Error) return answer;
-          return { ...answer, quantiles: answer.quantiles.map((own) => own.fill(Number.NaN)) };
+          return { ...answer, quantiles: answer.quantiles.map((own) => Array.from(own, () => Number.NaN)) };
         }),
     };
     const [judged] = await judgeModels(createFamilies(lying), [stillModel()], [history], spanAfter(67));

@@ -238,7 +238,7 @@ describe("a worker's topics", () => {
 describe("the replication of topics", () => {
   const facts = (topic: string, replicationFactor: number, minInsyncReplicas: number): TopicFacts => ({
     ...{ topic, partitions: 1, compacted: false, cleanupPolicy: "delete", maxMessageBytes: 1 },
-    ...{ replicationFactor, minInsyncReplicas },
+    ...{ replicationFactor, minInsyncReplicas, settings: {} },
   });
 
   test("with three replicas, two of them in sync, causes no warning", () => {

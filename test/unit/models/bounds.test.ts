@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
-import { boundAnswer, boundDistribution, boundQuantiles } from "../../../src/models/bounds.ts";
+import { boundAnswer, boundDistribution } from "../../../src/models/bounds.ts";
 import { Families } from "../../../src/models/families.ts";
 import type { ModelFamily } from "../../../src/models/family.ts";
 import { ForecastnetError } from "../../../src/runtime/errors.ts";
@@ -51,10 +51,9 @@ describe("a distribution", () => {
       fc.property(fc.array(number, { minLength: 1 }), number, number, (values, one, other) => {
         const bounds = { min: Math.min(one, other), max: Math.max(one, other) };
         const ascending = [...values].sort((a, b) => a - b);
-        const bounded = boundQuantiles(
-          ascending.map((value, i) => ({ level: i, values: [value] })),
-          bounds,
-        ).map((quantile) => quantile.values[0]);
+        const empty = { mean: [], standardDeviation: [] };
+        const quantiles = ascending.map((value) => [value]);
+        const bounded = boundDistribution({ ...empty, quantiles }, bounds).quantiles.map(([value]) => value);
         assert.deepEqual(
           bounded,
           [...bounded].sort((a, b) => a - b),

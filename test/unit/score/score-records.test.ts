@@ -9,6 +9,7 @@ import type { Life, Phase } from "../../../src/models/life.ts";
 import { liveKey, pendingKey, readStateKey } from "../../../src/score/score-records.ts";
 import type { ScoreStore } from "../../../src/score/score-store.ts";
 import type { SeriesScores } from "../../../src/score/series-scores.ts";
+import { cellsOf } from "./cells-of.ts";
 import { forecastOf, levels, placementAt, scoreStoreOf, servingOf, windowAt } from "./fixtures.ts";
 
 const stateCodec = avroCodec("LiveState");
@@ -120,32 +121,35 @@ describe("pending forecasts", () => {
       for (const h of [0, 1, 2]) {
         for (const c of [0, 1]) {
           for (const l of [0, 1, 2]) {
-            const code = record.codes.readUInt16LE(2 * ((h * 2 + c) * 3 + l));
-            const [low, unit] = [0, 8].map((at) => record.scales.readDoubleLE(16 * c + at));
             const expected = slot + l + (3 * c + h + 1) / 8 - (c === 0 ? 100 : 7);
-            assert.ok(Math.abs(low + code * unit - Math.fround(expected)) <= unit / 2);
+            const { numbers, unit } = cellsOf(record.cells, {
+              horizon: 3,
+              channels: 2,
+              levels: 3,
+              median: 1,
+            });
+            assert.ok(Math.abs(numbers[l][3 * c + h] - Math.fround(expected)) <= 256 * unit[c]);
           }
         }
       }
     }
   });
 
-  test("several forecasts of one batch are written, each in its row", () => {
+  test("of many forecasts of one batch, those that can be scored are written, each in its row", () => {
     const scoreStore = scoreStoreOf();
     const live = scoreStore.of("s");
-    for (let slot = 0; slot <= 10; slot++) publish(live, slot);
+    for (let slot = 0; slot <= 22; slot++) publish(live, slot);
     const origins = scoreStore.takeChanges().flatMap(({ key, value }) => {
       if (value === null || !key.startsWith("s#f")) return [];
       const decoded = keptCodec.decode(value);
       assert.deepEqual(value, keptCodec.encode(decoded));
-      const [low, unit] = [0, 8].map((at) => decoded.scales.readDoubleLE(at));
-      const first = low + unit * decoded.codes.readUInt16LE(0);
-      assert.ok(Math.abs(first - (decoded.originSlot + 1 / 8 - 100)) <= unit / 2);
+      const { numbers, unit } = cellsOf(decoded.cells, { horizon: 3, channels: 2, levels: 3, median: 1 });
+      assert.ok(Math.abs(numbers[1][0] - (decoded.originSlot + 1 + 1 / 8 - 100)) <= unit[0] / 2);
       return [`${key} ${decoded.originSlot}`];
     });
     assert.deepEqual(
       origins.sort(),
-      [0, 1, 2, 3, 4, 5, 6, 7, 8].map((row) => `s#f${row} ${row < 2 ? row + 9 : row}`),
+      [3, 4, 5, 6, 7].map((row) => `s#f${row} ${row + 15}`),
     );
   });
 

@@ -4,6 +4,7 @@ import { avroCodec } from "../../../src/log/codec/avro.ts";
 import { newLife } from "../../../src/models/life.ts";
 import { readState, storedScores } from "../../../src/score/score-records.ts";
 import { restoreScores, type ScoreStore } from "../../../src/score/score-store.ts";
+import { cellsOf } from "./cells-of.ts";
 import { playStored, storedBase64, twoChannelForecastAt } from "./earlier-version.ts";
 import {
   forecastAt,
@@ -49,18 +50,18 @@ function begun(scoreStore = scoreStoreOf(calibrated)) {
 }
 
 describe("changes", () => {
-  test("a pending forecast is written once, and the state after six slots", () => {
+  test("a pending forecast is written once, and the state after twelve slots", () => {
     const { scoreStore, live, valueByKey } = begun();
     const changedKeys = () => scoreStore.takeChanges().map(({ key }) => key);
     assert.deepEqual([...valueByKey.keys()], ["s#f0", "s#f1", "s#f2", "s#f3", "s#f4", "s#live"]);
     assert.deepEqual(changedKeys(), []);
-    for (let slot = 5; slot <= 9; slot++) {
+    for (let slot = 5; slot <= 12; slot++) {
       live.score(placementAt(slot, [1]));
       assert.deepEqual(changedKeys(), [], `slot ${slot}`);
       live.publish(forecastAt(slot, [0, 1, 2]), servingOf("v1"));
-      assert.deepEqual(changedKeys(), [`s#f${slot % 9}`]);
+      assert.deepEqual(changedKeys(), [`s#f${slot}`]);
     }
-    live.score(placementAt(10, [1]));
+    live.score(placementAt(13, [1]));
     assert.deepEqual(changedKeys(), ["s#live"]);
   });
 
@@ -83,18 +84,14 @@ describe("changes", () => {
     const quantiles = [0, 1, 2].map((l) => [1, 2, 3, 4, 5, 6].map((output) => 100 * l + output));
     scoreStore.of("s").publish(forecastOf(window, quantiles, "persistence-1"), servingOf("v1", [1, 1]));
     const [{ value }] = scoreStore.takeChanges();
-    const { originSlot, modelVersion, scales, codes } = keptCodec.decode(value as Buffer);
-    assert.deepEqual([originSlot, modelVersion, codes.length], [7, "persistence-1", 36]);
-    for (let h = 0; h < 3; h++) {
-      for (let c = 0; c < 2; c++) {
-        const [low, unit] = [scales.readDoubleLE(16 * c), scales.readDoubleLE(16 * c + 8)];
-        const stored = [0, 1, 2].map((l) => low + unit * codes.readUInt16LE(2 * (h * 6 + c * 3 + l)));
-        assert.deepEqual(
-          stored,
-          [0, 1, 2].map((l) => quantiles[l][3 * c + h] - (c === 0 ? 10 : 20)),
-        );
-      }
-    }
+    const { originSlot, modelVersion, cells } = keptCodec.decode(value as Buffer);
+    assert.deepEqual([originSlot, modelVersion, cells.length], [7, "persistence-1", 16 + 6 * 5]);
+    const { numbers } = cellsOf(cells, { horizon: 3, channels: 2, levels: 3, median: 1 });
+    for (const l of [0, 1, 2])
+      assert.deepEqual(
+        numbers[l],
+        quantiles[l].map((quantile, o) => quantile - (o < 3 ? 10 : 20)),
+      );
   });
 
   test("a new version deletes the pending forecasts of the version before", () => {
@@ -241,16 +238,20 @@ describe("restore", () => {
     const { valueByKey } = begun();
     const state = stateCodec.decode(valueByKey.get("s#live") as Buffer);
     const pending = keptCodec.decode(valueByKey.get("s#f0") as Buffer);
+    const alone = { ...pending, cells: Buffer.alloc(0) };
     const broken: readonly (readonly [string, Buffer])[] = [
       ["s#live", stateCodec.encode({ ...state, sums: state.sums.subarray(8) })],
       ["s#live", stateCodec.encode({ ...state, calibration: Buffer.alloc(3) })],
       ["s#live", stateCodec.encode({ ...state, naiveErrors: [0] })],
       ["s#live", Buffer.from("nonsense")],
       ["t#live", stateCodec.encode(state)],
-      ["s#f0", keptCodec.encode({ ...pending, codes: pending.codes.subarray(1) })],
-      ["s#f0", keptCodec.encode({ ...pending, codes: Buffer.alloc(0) })],
-      ["s#f0", keptCodec.encode({ ...pending, scales: Buffer.alloc(8) })],
+      ["s#f0", keptCodec.encode({ ...pending, cells: Buffer.alloc(0) })],
       ["s#f0", keptCodec.encode({ ...pending, quantiles: Buffer.alloc(8) })],
+      ["s#f0", keptCodec.encode({ ...pending, codes: Buffer.alloc(8), scales: Buffer.alloc(16) })],
+      ["s#f0", keptCodec.encode({ ...alone, codes: Buffer.alloc(7), scales: Buffer.alloc(16) })],
+      ["s#f0", keptCodec.encode({ ...alone, scales: Buffer.alloc(16) })],
+      ["s#f0", keptCodec.encode({ ...alone, codes: Buffer.alloc(8), scales: Buffer.alloc(8) })],
+      ["s#f0", keptCodec.encode({ ...alone, quantiles: Buffer.alloc(7) })],
       ["s#f0", Buffer.alloc(20)],
       ["s#what", Buffer.alloc(20)],
     ];

@@ -84,21 +84,23 @@ describe("the room for state", () => {
       const outputs = horizon * channels;
       const block = avroCodec("StateBlock").encode({
         ...{
-          seriesId: id,
-          block: 1e6,
           revision: 1e12,
           interval: "PT1H",
           offsetMs: 1e9,
           channels,
           firstSlot: 1e9,
         },
-        ...{ values: Buffer.alloc(64 * channels * 8), jitterMs: Buffer.alloc(64 * 8) },
+        columns: Array.from({ length: channels + 1 }, () => ({
+          ...{ form: "FLOAT64" as const, decimals: 0, base: 0, codes: Buffer.alloc(64 * 8) },
+        })),
+        ...{ values: Buffer.alloc(0), jitterMs: null },
         ...{ newestSlot: 1e9, lastForecastSlot: 1e9, pendingPoints: [] },
         ...{ seasons: [1e6, 1e7, 1e8], naiveSeason: 1e8, decidedAt: 1e9, isNonNegative: true },
       });
       const kept = avroCodec("KeptForecast").encode({
         ...{ originSlot: 1e9, modelVersion: "v".repeat(40), quantiles: Buffer.alloc(0) },
-        ...{ scales: Buffer.alloc(16 * channels), codes: Buffer.alloc(levels.length * outputs * 2) },
+        ...{ scales: Buffer.alloc(0), codes: Buffer.alloc(0) },
+        cells: Buffer.alloc(8 * channels + (levels.length + 2) * outputs),
       });
       const room = largestRecords(config).state.mostBytes;
       for (const { length } of [block, kept])

@@ -10,6 +10,7 @@ import { openInProcessEngine } from "../../../src/engine/in-process-engine.ts";
 import type { ExecutorSetup } from "../../../src/engine/threads/protocol.ts";
 import { createFamilies } from "../../../src/models/families.ts";
 import { encodeModel } from "../../../src/models/forecastnet/model-bytes.ts";
+import { systemClock } from "../../../src/runtime/clock.ts";
 import { trainTask } from "../../../src/training/train-task.ts";
 import type { ModelTrainer, TrainingTask } from "../../../src/training/training-task.ts";
 import { openTrainingThreads } from "../../../src/training/training-threads.ts";
@@ -126,6 +127,34 @@ describe("a training that is cancelled", () => {
       message: "the trainer was closed",
     });
   });
+});
+
+test("a thread without work ends after a while, and the next task starts another", async (t) => {
+  const due: { readonly ms: number; readonly act: () => void }[] = [];
+  const clock = {
+    ...systemClock,
+    after: (ms: number, act: () => void) => {
+      due.push({ ms, act });
+      return () => {
+        due.length = 0;
+      };
+    },
+  };
+  const idleFor = () => due.at(-1)?.ms ?? null;
+  const threads = () => readdirSync("/proc/self/task").length;
+  const trainer = await openTrainingThreads({ setup: simd, threads: 1, idleMs: 1_234, clock });
+  t.after(() => trainer.close());
+  assert.equal(idleFor(), 1_234);
+  const withThread = threads();
+  const training = trainer.train([taskNamed("a")], never);
+  assert.equal(idleFor(), null, "no end is due while it trains");
+  assert.equal((await training)[0].outcome, "trained");
+  due.at(-1)?.act();
+  while (threads() >= withThread) await new Promise((resolve) => setTimeout(resolve, 5));
+  assert.equal((await trainer.train([taskNamed("b")], never))[0].outcome, "trained");
+  assert.equal(idleFor(), 1_234);
+  await trainer.close();
+  assert.equal(idleFor(), null, "nothing keeps the process alive");
 });
 
 describe("a thread that dies", () => {

@@ -14,7 +14,7 @@ import {
 } from "../../../src/window/findings.ts";
 import type { Series } from "../../../src/window/series.ts";
 import { SeriesStore } from "../../../src/window/series-store.ts";
-import { fromBlockRecords } from "../../../src/window/state-blocks.ts";
+import { blockKey, fromBlockRecords, toStateBlock } from "../../../src/window/state-blocks.ts";
 import { seriesSettings } from "../../rig/series-settings.ts";
 import { blocksOf } from "../../rig/store-blocks.ts";
 
@@ -135,7 +135,9 @@ describe("a series", () => {
     const store = storeWith();
     pushAll(store, days.slice(0, 600));
     const codec = avroCodec("StateBlock");
-    const blocks = blocksOf(store).map((block) => codec.decode(codec.encode({ ...block, ...noFindings })));
+    const blocks = blocksOf(store).map((block) =>
+      toStateBlock(blockKey(block), codec.decode(codec.encode({ ...block, ...noFindings }))),
+    );
     const series = fromBlockRecords(blocks, given);
     assert.deepEqual([series.findings, series.settings.season], [noFindings, 24]);
     for (const [i, values] of days.slice(600, 640).entries())

@@ -2,10 +2,9 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
 import type { SeriesSettings } from "../../../src/domain.ts";
-import type { StateBlockRecord } from "../../../src/log/codec/schemas.generated.ts";
 import { BLOCK_SLOTS } from "../../../src/window/grid.ts";
 import { restoreStore, SeriesStore } from "../../../src/window/series-store.ts";
-import { blockKey } from "../../../src/window/state-blocks.ts";
+import { blockKey, type StateBlock } from "../../../src/window/state-blocks.ts";
 import { seriesSettings } from "../../rig/series-settings.ts";
 import { blocksOf } from "../../rig/store-blocks.ts";
 
@@ -23,13 +22,13 @@ function push(store: SeriesStore, seriesId: string, hour: number, value = hour):
 
 /** A compacted topic: the newest record of each key. */
 class Topic {
-  readonly #byKey = new Map<string, StateBlockRecord>();
+  readonly #byKey = new Map<string, StateBlock>();
 
-  write(blocks: readonly StateBlockRecord[]): void {
+  write(blocks: readonly StateBlock[]): void {
     for (const block of blocks) this.#byKey.set(blockKey(block), block);
   }
 
-  get blocks(): StateBlockRecord[] {
+  get blocks(): StateBlock[] {
     return [...this.#byKey.values()];
   }
 }
@@ -73,7 +72,9 @@ describe("changes", () => {
     push(store, "a", 0, 1);
     const [block] = store.takeChanges();
     push(store, "a", 0, 2);
-    assert.equal(block.values.readDoubleLE(0), 1);
+    const taken = storeWith();
+    taken.restore([block]);
+    assert.equal(taken.get("a")?.grid?.at(0, 0), 1);
     assert.equal(block.revision, 1);
     assert.equal(store.takeChanges()[0].revision, 2);
   });
@@ -254,17 +255,25 @@ describe("restore", () => {
     const store = storeWith();
     push(store, "a", 0);
     const [block] = store.takeChanges();
+    const [column] = block.columns;
+    const long = { ...column, codes: Buffer.alloc(BLOCK_SLOTS + 1) };
     for (const broken of [
-      { ...block, values: Buffer.alloc(7) },
-      { ...block, values: Buffer.alloc(8 * (BLOCK_SLOTS + 1)) },
-      { ...block, values: Buffer.alloc(0) },
+      { ...block, columns: [] },
+      { ...block, columns: [{ ...column, codes: Buffer.alloc(0) }] },
+      { ...block, columns: [long] },
+      { ...block, columns: [column, long] },
+      { ...block, columns: [column, column, column] },
+      { ...block, columns: [{ ...column, decimals: 99 }] },
+      { ...block, columns: [], values: Buffer.alloc(7) },
+      { ...block, columns: [], values: Buffer.alloc(8 * (BLOCK_SLOTS + 1)) },
+      { ...block, columns: [], values: Buffer.alloc(16), jitterMs: Buffer.alloc(7) },
       { ...block, firstSlot: -3 },
     ]) {
       assert.throws(() => storeWith().restore([broken]), { code: "STATE_CORRUPT", message: /a#0/ });
     }
   });
 
-  test("restoreStore takes the blocks out of the records of the topic and leaves those of other stages", () => {
+  test("restoreStore takes the blocks out of the records of the topic and leaves those of other stages", async () => {
     const store = storeWith();
     for (const seriesId of ["a", "b#live", "c#f7"])
       for (let hour = 0; hour < 100; hour++) push(store, seriesId, hour);
@@ -275,9 +284,9 @@ describe("restore", () => {
     const restored = storeWith();
     const decode = (value: Buffer, key: string) => {
       assert.equal(value.toString(), key);
-      return blockByKey.get(key) as StateBlockRecord;
+      return blockByKey.get(key) as StateBlock;
     };
-    const report = restoreStore(restored, valueByKey, decode);
+    const report = await restoreStore(restored, valueByKey, decode);
     assert.deepEqual(report, { series: 3, restarted: [], blocks: 6 });
     assert.deepEqual([...valueByKey.keys()], others);
     assert.deepEqual(blocksOf(restored), blocksOf(store));

@@ -1,4 +1,4 @@
-// Quantiles of one Gaussian mixture with equal weights, in units of its standard deviation around its mean, four
+// Quantiles of one Gaussian mixture, in units of its standard deviation around its mean, four
 // components at a time. As in models/forecastnet/mixture.ts: Halley's method from a good start, bisection where
 // that fails.
 //
@@ -15,9 +15,10 @@ let cdf: f32 = 0;
 let pdf: f32 = 0;
 let slope: f32 = 0;
 
-/** One row's components, [mean] and [1/deviation], padded with components of 1/deviation 0. */
+/** One row's components, [mean], [1/deviation] and [weight], padded with components of weight 0 and 1/deviation 0. */
 let means: usize = 0;
 let inverses: usize = 0;
+let weights: usize = 0;
 let components: i32 = 0;
 let smallStep: f32 = 0;
 
@@ -39,20 +40,21 @@ function evaluate(y: f32, sign: f32): void {
     const x1 = f32x4.mul(f32x4.sub(splat(y), mean1), inverse1);
     const bell0 = bellOf(x0);
     const bell1 = bellOf(x1);
-    sumF = f32x4.add(sumF, f32x4.add(cdfOf(x0, bell0), cdfOf(x1, bell1)));
-    const density0 = f32x4.mul(bell0, inverse0);
-    const density1 = f32x4.mul(bell1, inverse1);
+    const weight0 = v128.load(weights + at);
+    const weight1 = v128.load(weights + at, 16);
+    const lower0 = f32x4.mul(cdfOf(x0, bell0), weight0);
+    const lower1 = f32x4.mul(cdfOf(x1, bell1), weight1);
+    sumF = f32x4.add(sumF, f32x4.add(lower0, lower1));
+    const density0 = f32x4.mul(f32x4.mul(bell0, inverse0), weight0);
+    const density1 = f32x4.mul(f32x4.mul(bell1, inverse1), weight1);
     sumDensity = f32x4.add(sumDensity, f32x4.add(density0, density1));
     const slope0 = f32x4.mul(density0, f32x4.mul(x0, inverse0));
     const slope1 = f32x4.mul(density1, f32x4.mul(x1, inverse1));
     sumSlope = f32x4.sub(sumSlope, f32x4.add(slope0, slope1));
   }
-  // Each component of the padding counted one half.
-  const padding: f32 = <f32>((((components + 7) >> 3) << 3) - components);
-  const share: f32 = 1 / <f32>components;
-  cdf = (sumLanes(sumF) - padding * 0.5) * share;
-  pdf = sumLanes(sumDensity) * share;
-  slope = sumLanes(sumSlope) * share;
+  cdf = sumLanes(sumF);
+  pdf = sumLanes(sumDensity);
+  slope = sumLanes(sumSlope);
 }
 
 /** The least (side −1) or greatest (side 1) of the components' quantiles. The mixture's is between them. */
@@ -102,13 +104,14 @@ function solve(level: f32, z: f32, sign: f32, start: f32): f32 {
 }
 
 /**
- * `meansAt` and `inversesAt` have the row's `count` components, padded to a multiple of 8. `table` has four numbers
+ * `meansAt`, `inversesAt` and `weightsAt` have the row's `count` components, padded to a multiple of 8. `table` has four numbers
  * for each of `levels` levels: the lower of p and 1 − p, the normal score of p, the sign (−1 above one half), and the
  * start, which the quantile overwrites. `narrowest` is the smallest deviation.
  */
 export function mixtureQuantiles(
   meansAt: usize,
   inversesAt: usize,
+  weightsAt: usize,
   count: i32,
   narrowest: f32,
   table: usize,
@@ -116,6 +119,7 @@ export function mixtureQuantiles(
 ): void {
   means = meansAt;
   inverses = inversesAt;
+  weights = weightsAt;
   components = count;
   // The error after a step δ of Halley's method is about δ³ / narrowest².
   smallStep = max<f32>(resolution, 4e-3 * <f32>Math.cbrt(<f64>narrowest * <f64>narrowest));

@@ -231,34 +231,48 @@ export interface FetchedPartition extends PartitionCode {
 
 interface Fetched {
   readonly errorCode: number;
+  /** The session that the broker has opened or continued; 0 for none. */
+  readonly sessionId: number;
   readonly partitions: readonly FetchedPartition[];
 }
 
+/** Which partitions a broker is asked for, told as changes to the request before (KIP-227). */
+export interface FetchChanges {
+  /** 0 for none yet. */
+  readonly sessionId: number;
+  /** 0 ends that session and opens another; −1 is for a request outside any session. */
+  readonly epoch: number;
+  /** New partitions and offsets. With epoch 0 or −1: all of them. */
+  readonly places: readonly FetchFrom[];
+  readonly forgotten: readonly TopicPartition[];
+}
+
+export const withoutSession = { sessionId: 0, epoch: -1, forgotten: [] } as const;
+
 /** Asks for committed records only. A broker that has none waits up to `maxWaitMs` before it answers. */
 export function fetchCommitted(
-  places: readonly FetchFrom[],
+  { sessionId, epoch, places, forgotten }: FetchChanges,
   limits: { readonly maxWaitMs: number; readonly maxBytes: number },
 ): KafkaRequest<Fetched> {
   return {
     api: "Fetch",
-    facts: { places, ...limits },
+    facts: { sessionId, epoch, places, forgotten, ...limits },
     write: (to) => {
-      const [consumer, minBytes, readCommitted, noSession, noSessionEpoch] = [-1, 1, 1, 0, -1];
+      const [consumer, minBytes, readCommitted] = [-1, 1, 1];
       to.int32(consumer).int32(limits.maxWaitMs).int32(minBytes).int32(limits.maxBytes);
-      to.int8(readCommitted).int32(noSession).int32(noSessionEpoch);
+      to.int8(readCommitted).int32(sessionId).int32(epoch);
       writeByTopic(to, places, ({ partition, offset, maxBytes }) => {
         const anyLeaderEpoch = -1;
         const notAFollower = -1;
         to.int32(partition).int32(anyLeaderEpoch).int64(offset).int64(notAFollower).int32(maxBytes);
       });
-      to.array([], () => {}); // topics to forget, of a session
+      writeByTopic(to, forgotten, ({ partition }) => to.int32(partition));
       to.string(""); // rack
     },
     read: (from) => {
       from.int32(); // throttle time
-      const errorCode = from.int16();
-      from.int32(); // session id
-      return { errorCode, partitions: readByTopic(from, (topic) => readFetched(from, topic)) };
+      const [errorCode, sessionId] = [from.int16(), from.int32()];
+      return { errorCode, sessionId, partitions: readByTopic(from, (topic) => readFetched(from, topic)) };
     },
   };
 }

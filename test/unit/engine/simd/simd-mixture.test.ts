@@ -25,6 +25,13 @@ function summaryOf(summarise: Summarise, mixtures: Mixtures): MixtureSummary {
   return into;
 }
 
+/** Unequal, with the sum 1. */
+function weightsOf(components: number): Float64Array {
+  const parts = Float64Array.from({ length: components }, (_, i) => 1 + (i % 3));
+  const sum = parts.reduce((total, part) => total + part, 0);
+  return parts.map((part) => part / sum);
+}
+
 type Component = (u: number, v: number) => readonly [mean: number, deviation: number];
 
 const kinds: Readonly<Record<string, Component>> = {
@@ -52,6 +59,7 @@ describe("quantiles in the kernel", () => {
           components,
           mean: Float64Array.from(parts, ([mean]) => mean),
           deviation: Float64Array.from(parts, ([, deviation]) => deviation),
+          weight: weightsOf(components),
         };
         const expected = summaryOf(summariseMixtures, mixtures);
         const actual = summaryOf(simd, mixtures);
@@ -77,6 +85,7 @@ describe("quantiles in the kernel", () => {
       components: 3,
       mean: Float64Array.of(0, 1, 5),
       deviation: Float64Array.of(1, 2, 1),
+      weight: weightsOf(3),
     };
     const fresh = createSimdSummarise(await loadKernel());
     assert.deepEqual(summaryOf(simd, mixtures), summaryOf(fresh, mixtures));
@@ -88,6 +97,7 @@ describe("quantiles in the kernel", () => {
       components: 2,
       mean: Float64Array.of(0, Number.NaN),
       deviation: Float64Array.of(1, 1),
+      weight: weightsOf(2),
     };
     assert.ok(Number.isNaN(summaryOf(simd, mixtures).mean[0]));
   });

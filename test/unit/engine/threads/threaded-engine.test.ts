@@ -6,7 +6,7 @@ import { describe, type TestContext, test } from "node:test";
 import { forecastModels } from "../../../../src/engine/forecast-model.ts";
 import { createReferenceExecutor } from "../../../../src/engine/reference/reference-executor.ts";
 import { openThreadedEngine } from "../../../../src/engine/threads/threaded-engine.ts";
-import type { Engine, EngineTask } from "../../../../src/models/forecastnet/engine.ts";
+import type { Engine, EngineAnswer, EngineTask } from "../../../../src/models/forecastnet/engine.ts";
 import type { ForecastNetSpec } from "../../../../src/models/forecastnet/spec.ts";
 import { ForecastnetError } from "../../../../src/runtime/errors.ts";
 import { randomModel, waveOf } from "../../../rig/random-model.ts";
@@ -26,7 +26,17 @@ const tasksOf = (count: number): EngineTask[] =>
     return { model, window: waveOf(model, i) };
   });
 
-const expected = (tasks: readonly EngineTask[]) => forecastModels(createReferenceExecutor(), tasks, options);
+/** Answers that have crossed from a thread are plain arrays. */
+const expected = (tasks: readonly EngineTask[]): EngineAnswer[] =>
+  forecastModels(createReferenceExecutor(), tasks, options).map((answer) => {
+    if (answer instanceof ForecastnetError) return answer;
+    const { mean, standardDeviation, quantiles } = answer;
+    return {
+      mean: [...mean],
+      standardDeviation: [...standardDeviation],
+      quantiles: quantiles.map((values) => [...values]),
+    };
+  });
 
 describe("a forecast on threads", () => {
   test("has the same bits as one without threads, in the order of the tasks", async (t) => {

@@ -1,7 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { sendRequest } from "../../../../src/log/kafka/client-connections.ts";
-import { encodeRequest, endTxn, fetchCommitted, produce } from "../../../../src/log/kafka/wire/protocol.ts";
+import {
+  encodeRequest,
+  endTxn,
+  fetchCommitted,
+  produce,
+  withoutSession,
+} from "../../../../src/log/kafka/wire/protocol.ts";
 import { fakeConnections, type Question } from "./fake-connections.ts";
 import { turns } from "./instant-delays.ts";
 
@@ -61,7 +67,11 @@ test("fetches have a connection of their own, so that no other request waits beh
   for (const [i, name] of ["general", "fetches"].entries())
     Object.assign(connections.pool[i], { failIfNotConnected: () => used.push(name) });
   await sendRequest(connections, end, 5);
-  await sendRequest(connections, fetchCommitted([], { maxWaitMs: 1, maxBytes: 1 }), 5);
+  await sendRequest(
+    connections,
+    fetchCommitted({ ...withoutSession, places: [] }, { maxWaitMs: 1, maxBytes: 1 }),
+    5,
+  );
   assert.deepEqual(used, ["general", "fetches"]);
 });
 

@@ -7,12 +7,14 @@ import { KafkaReads } from "../../../../src/log/kafka/kafka-reads.ts";
 import type { OffsetRange } from "../../../../src/log/kafka/offset-ranges.ts";
 import { encodeRecordBatch } from "../../../../src/log/kafka/producer.ts";
 import type {
+  FetchChanges,
   FetchedPartition,
   FetchFrom,
   KafkaRequest,
   TopicPartition,
 } from "../../../../src/log/kafka/wire/protocol.ts";
 import { type Logger, silentLogger } from "../../../../src/runtime/logging.ts";
+import { ScriptedSessions } from "./scripted-sessions.ts";
 import { topicFacts } from "./topic-facts.ts";
 import { plain, stored } from "./wire/batch-bytes.ts";
 
@@ -32,6 +34,7 @@ export type AnswerFetch = (
 
 export class ScriptedBrokers {
   readonly asked: AskedFetch[] = [];
+  readonly sessions = new ScriptedSessions();
   readonly warned: string[] = [];
   /** By partition name. Broker 1 leads partitions that are not listed; "none" means no leader. */
   readonly leaderByName = new Map<string, string>();
@@ -124,11 +127,13 @@ export class ScriptedBrokers {
       const topics = facts.topics as readonly string[];
       return { topics: topics.map((topic) => ({ topic, ...this.describe?.(topic) })) };
     }
-    const offsets = new Map(places.map((place) => [partitionName(place), place.offset]));
+    const session = this.sessions.begin(nodeId, facts as unknown as FetchChanges);
+    if (typeof session === "number") return { errorCode: session, sessionId: 0, partitions: [] };
+    const offsets = new Map(session.offsetByName);
     this.asked.push({ nodeId, waitMs: Number(facts.maxWaitMs), answerMs, offsets });
     const at = this.asked.length - 1;
     const partitions = await this.answer(this.asked[at], at);
-    return { errorCode: 0, partitions };
+    return { errorCode: 0, sessionId: session.id, partitions: this.sessions.news(session, partitions) };
   }
 }
 

@@ -5,7 +5,7 @@ import type { TopicFacts } from "../../../../src/log/log.ts";
 export function topicFacts(topic: string, facts: Partial<TopicFacts>): TopicFacts {
   return {
     ...{ topic, partitions: 3, compacted: false, cleanupPolicy: "delete" },
-    ...{ maxMessageBytes: 1_000_000, replicationFactor: 1, minInsyncReplicas: 1 },
+    ...{ maxMessageBytes: 1_000_000, replicationFactor: 1, minInsyncReplicas: 1, settings: {} },
     ...facts,
   };
 }

@@ -97,8 +97,8 @@ export class TransactorRig {
     return this.cluster.trace.slice(this.#openedAt);
   }
 
-  sentOf(step: Asked["step"]): readonly Asked[] {
-    return this.sent.filter((asked) => asked.step === step);
+  sentOf(...steps: readonly Asked["step"][]): readonly Asked[] {
+    return this.sent.filter((asked) => steps.includes(asked.step));
   }
 
   get epochsTaken(): number {

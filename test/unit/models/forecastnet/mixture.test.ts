@@ -18,7 +18,9 @@ function summarise(rows: readonly Row[], levels: readonly number[] = LEVELS): Mi
   };
   const mean = Float64Array.from(rows.flatMap((row) => row.map(([m]) => m)));
   const deviation = Float64Array.from(rows.flatMap((row) => row.map(([, s]) => s)));
-  summariseMixtures({ rows: rows.length, components: rows[0].length, mean, deviation }, levels, into);
+  const components = rows[0].length;
+  const weight = new Float64Array(components).fill(1 / components);
+  summariseMixtures({ rows: rows.length, components, mean, deviation, weight }, levels, into);
   return into;
 }
 
@@ -96,6 +98,29 @@ describe("a mixture", () => {
     ]);
     assert.equal(mean[0], 0);
     assert.ok(Math.abs(standardDeviation[0] - Math.sqrt(1 + (0.25 + 2.25) / 2)) < 1e-12);
+  });
+
+  test("of unequal weights is that of a component for each share of the weight", () => {
+    const into = () => ({
+      mean: new Float64Array(1),
+      standardDeviation: new Float64Array(1),
+      quantiles: LEVELS.map(() => new Float64Array(1)),
+    });
+    const [weighted, repeated] = [into(), into()];
+    const two = { mean: Float64Array.of(-1, 2), deviation: Float64Array.of(0.5, 1.5) };
+    summariseMixtures(
+      { rows: 1, components: 2, ...two, weight: Float64Array.of(0.75, 0.25) },
+      LEVELS,
+      weighted,
+    );
+    const four = { mean: Float64Array.of(-1, -1, -1, 2), deviation: Float64Array.of(0.5, 0.5, 0.5, 1.5) };
+    const weight = new Float64Array(4).fill(0.25);
+    summariseMixtures({ rows: 1, components: 4, ...four, weight }, LEVELS, repeated);
+    assert.ok(Math.abs(weighted.standardDeviation[0] - repeated.standardDeviation[0]) < 1e-12);
+    LEVELS.forEach((level, l) => {
+      const difference = Math.abs(weighted.quantiles[l][0] - repeated.quantiles[l][0]);
+      assert.ok(difference < 1e-8, `level ${level}: ${difference}`);
+    });
   });
 
   test("far from zero keeps its digits", () => {

@@ -7,7 +7,8 @@ import { foldsOf, measureSeries } from "../../../../src/models/folds.ts";
 import { crpsOf, sampleCount } from "../../../../src/models/held-out.ts";
 import { leastSteps } from "../../../../src/models/linear/candidates.ts";
 import { quantileOf } from "../../../../src/models/linear/error-model.ts";
-import { type LinearModel, linear } from "../../../../src/models/linear/family.ts";
+import { linear } from "../../../../src/models/linear/family.ts";
+import type { LinearModel } from "../../../../src/models/linear/model.ts";
 import { encodeEnvelope } from "../../../../src/models/model-envelope.ts";
 import { createRandom } from "../../../../src/runtime/random.ts";
 

@@ -19,6 +19,7 @@ import {
   listOffsets,
   produce,
   txnOffsetCommit,
+  withoutSession,
 } from "../../../../../src/log/kafka/wire/protocol.ts";
 import { WireReader, WireWriter } from "../../../../../src/log/kafka/wire/wire-bytes.ts";
 import { plain, record, stored } from "./batch-bytes.ts";
@@ -110,7 +111,10 @@ const rows: readonly (readonly [string, KafkaRequest<unknown>, TheirRequest])[] 
   [
     "Fetch",
     fetchCommitted(
-      places.map((place) => ({ ...place, offset: offsetOf(place.partition), maxBytes: 1_000 })),
+      {
+        ...{ sessionId: 77, epoch: 3, forgotten: places },
+        places: places.map((place) => ({ ...place, offset: offsetOf(place.partition), maxBytes: 1_000 })),
+      },
       { maxWaitMs: 250, maxBytes: 16_000_000 },
     ),
     theirs("fetch", 11).request({
@@ -118,6 +122,8 @@ const rows: readonly (readonly [string, KafkaRequest<unknown>, TheirRequest])[] 
       topics: byTopic((partition) => ({
         ...{ partition, fetchOffset: String(offsetOf(partition)), maxBytes: 1_000 },
       })),
+      ...{ sessionId: 77, sessionEpoch: 3 },
+      forgottenTopics: byTopic((partition) => partition),
     }),
   ],
   ...(["earliest", "latest"] as const).map(
@@ -278,7 +284,7 @@ describe("an answer is read as kafkajs reads it:", () => {
 
   test("Fetch", async () => {
     const recordSet = stored(encodeRecordBatch([record("v", "k")], plain), BigInt(large));
-    const to = new WireWriter().int32(0).int16(0).int32(0);
+    const to = new WireWriter().int32(0).int16(0).int32(77);
     writeTopic(to, (_, number, code) => {
       to.int32(number)
         .int16(code)
@@ -288,11 +294,11 @@ describe("an answer is read as kafkajs reads it:", () => {
       to.array([[7, large]] as const, ([producerId, first]) => to.int64(producerId).int64(first));
       to.int32(-1).blob(code === 0 ? recordSet : Buffer.alloc(0));
     });
-    const { errorCode, partitions } = decodeAnswer(
-      fetchCommitted([], { maxWaitMs: 1, maxBytes: 1 }),
+    const { errorCode, sessionId, partitions } = decodeAnswer(
+      fetchCommitted({ ...withoutSession, places: [] }, { maxWaitMs: 1, maxBytes: 1 }),
       to.bytes,
     );
-    assert.equal(errorCode, 0);
+    assert.deepEqual([errorCode, sessionId], [0, 77]);
     assert.deepEqual(partitions[0], {
       ...{ topic: "a", partition: 0, errorCode: 0 },
       ...{ highWatermark: large, lastStableOffset: large - 1 },
