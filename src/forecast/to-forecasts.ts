@@ -8,25 +8,26 @@ import { forecastCold } from "../models/cold.ts";
 import type { Families } from "../models/families.ts";
 import type { Distribution, ForecastAnswer, ForecastTask, Model } from "../models/family.ts";
 import type { Clock } from "../runtime/clock.ts";
+import { mapEach } from "../runtime/each.ts";
 import { ForecastnetError } from "../runtime/errors.ts";
 import type { Logger } from "../runtime/logging.ts";
 import type { FallbackReason, ForecastMetrics, ModelMetrics } from "../runtime/metric-groups.ts";
 import type { ModelStore } from "./model-store.ts";
 
 /** Yields one batch of forecasts per batch of windows. An empty batch flows on as well: it must be settled. */
-export async function* toForecasts(
+export function toForecasts(
   batches: AsyncIterable<Batch<Window>>,
   forecaster: Pick<Forecaster, "forecast">,
   metrics: ForecastMetrics,
-): AsyncGenerator<Batch<RawForecast>> {
-  for await (const batch of batches) {
+): AsyncIterableIterator<Batch<RawForecast>> {
+  return mapEach(batches, async (batch) => {
     const done = metrics.begin();
     const forecasts = await forecaster.forecast(batch.items);
     const items = forecasts.filter((forecast) => forecast !== null);
     count(items, metrics);
     done();
-    yield { ...batch, items };
-  }
+    return { ...batch, items };
+  });
 }
 
 function count(forecasts: readonly RawForecast[], metrics: ForecastMetrics): void {

@@ -3,6 +3,7 @@
 // travels with the batch. No I/O; all state is in the score store.
 
 import type { Batch, Forecast, Outgoing, Placement, RawForecast, ServingFacts } from "../domain.ts";
+import { mapEach } from "../runtime/each.ts";
 import type { LiveMetrics } from "../runtime/metric-groups.ts";
 import type { ScoreStore } from "./score-store.ts";
 
@@ -14,12 +15,12 @@ export interface ScoreStageParts {
 }
 
 /** Yields each batch with its forecasts as they are published. A batch without forecasts passes too, to be settled. */
-export async function* toScored(
+export function toScored(
   batches: AsyncIterable<Batch<RawForecast>>,
   scoreStore: ScoreStore,
   parts: ScoreStageParts,
-): AsyncGenerator<Batch<Forecast>> {
-  for await (const batch of batches) {
+): AsyncIterableIterator<Batch<Forecast>> {
+  return mapEach(batches, (batch) => {
     const done = parts.metrics.begin();
     const items = replay(batch, scoreStore, parts);
     const { partition } = batch;
@@ -29,8 +30,8 @@ export async function* toScored(
         ({ key, value }): Outgoing => ({ topic: parts.stateTopic, partition, key: Buffer.from(key), value }),
       );
     done();
-    yield { ...batch, items, records: [...batch.records, ...changes] };
-  }
+    return { ...batch, items, records: [...batch.records, ...changes] };
+  });
 }
 
 function replay(

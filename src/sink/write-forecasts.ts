@@ -4,6 +4,7 @@
 
 import type { Batch, Forecast, Outgoing } from "../domain.ts";
 import type { Clock } from "../runtime/clock.ts";
+import { forEach, mapEach } from "../runtime/each.ts";
 import type { SinkMetrics } from "../runtime/metric-groups.ts";
 
 export interface SinkParts {
@@ -22,11 +23,11 @@ type EncodedBatch = Batch<never>;
  * Batches wait for their commit as bytes, outside the heap. The garbage collector would copy waiting forecasts from
  * generation to generation.
  */
-export async function* encodeForecasts(
+export function encodeForecasts(
   batches: AsyncIterable<Batch<Forecast>>,
   { topic, partitions, encode, metrics }: SinkParts,
-): AsyncGenerator<EncodedBatch> {
-  for await (const batch of batches) {
+): AsyncIterableIterator<EncodedBatch> {
+  return mapEach(batches, (batch) => {
     const done = metrics.begin();
     const partition = batch.partition % partitions;
     const forecasts = batch.items.map(
@@ -39,15 +40,15 @@ export async function* encodeForecasts(
     );
     const records = [...batch.records, ...forecasts];
     done();
-    yield { ...batch, items: [], records };
-  }
+    return { ...batch, items: [], records };
+  });
 }
 
-export async function settleBatches(
+export function settleBatches(
   batches: AsyncIterable<EncodedBatch>,
   { clock, metrics }: SinkParts,
 ): Promise<void> {
-  for await (const batch of batches) {
+  return forEach(batches, async (batch) => {
     const startedMs = clock.nowMs();
     await batch.settle(batch.records);
     const settledMs = clock.nowMs();
@@ -55,5 +56,5 @@ export async function settleBatches(
     const secondsSince = (ms: number) => Math.max(0, settledMs - ms) / 1000;
     if (batch.arrivedMs !== null) metrics.arrivalLatency(secondsSince(batch.arrivedMs));
     if (batch.eventMs !== null) metrics.eventLatency(secondsSince(batch.eventMs));
-  }
+  });
 }
