@@ -8,6 +8,7 @@ import { forecastCold } from "../models/cold.ts";
 import type { Families } from "../models/families.ts";
 import type { Distribution, ForecastAnswer, ForecastTask, Model } from "../models/family.ts";
 import type { Clock } from "../runtime/clock.ts";
+import { mapEach } from "../runtime/each.ts";
 import { ForecastnetError } from "../runtime/errors.ts";
 import type { Logger } from "../runtime/logging.ts";
 import type { FallbackReason, ForecastMetrics, ModelMetrics, TurnTimer } from "../runtime/metric-groups.ts";
@@ -20,18 +21,18 @@ type ForecastsInTurn = Iterable<RawForecast>;
  * Yields one batch of forecasts per batch of windows. An empty batch flows on as well: it must be settled. Forecasts are
  * made as they are read: those of a whole batch take megabytes, which the garbage collector would copy.
  */
-export async function* toForecasts(
+export function toForecasts(
   batches: AsyncIterable<Batch<Window>>,
   forecaster: Pick<Forecaster, "forecast">,
   metrics: ForecastMetrics,
-): AsyncGenerator<Batch<RawForecast, ForecastsInTurn>> {
-  for await (const batch of batches) {
+): AsyncIterableIterator<Batch<RawForecast, ForecastsInTurn>> {
+  return mapEach(batches, async (batch) => {
     const timer = metrics.turns();
     timer.resume();
     const forecasts = await forecaster.forecast(batch.items);
     timer.pause();
-    yield { ...batch, items: inTurn(forecasts, timer, metrics) };
-  }
+    return { ...batch, items: inTurn(forecasts, timer, metrics) };
+  });
 }
 
 function* inTurn(

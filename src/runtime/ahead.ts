@@ -10,31 +10,58 @@ interface AheadOptions<T> {
   onDepth(waiting: number): void;
 }
 
-export async function* ahead<T>(items: AsyncIterable<T>, options: AheadOptions<T>): AsyncGenerator<T> {
-  const { depth, isWorthwhile, onDepth } = options;
-  const iterator = items[Symbol.asyncIterator]();
-  const pulled: Promise<IteratorResult<T>>[] = [];
-  let ready = 0;
-  const pull = (): void => {
-    const next = iterator.next();
+export function ahead<T>(items: AsyncIterable<T>, options: AheadOptions<T>): AsyncIterableIterator<T> {
+  return new Ahead(items[Symbol.asyncIterator](), options);
+}
+
+/** No generator, which would keep the last item while it waits for the next: see `each.ts`. */
+class Ahead<T> implements AsyncIterableIterator<T> {
+  readonly #source: AsyncIterator<T>;
+  readonly #options: AheadOptions<T>;
+  readonly #pulled: Promise<IteratorResult<T>>[] = [];
+  #ready = 0;
+  #isOver = false;
+
+  constructor(source: AsyncIterator<T>, options: AheadOptions<T>) {
+    this.#source = source;
+    this.#options = options;
+  }
+
+  /** Must not be called again before it resolves. */
+  async next(): Promise<IteratorResult<T, undefined>> {
+    if (this.#isOver) return { done: true, value: undefined };
+    if (this.#pulled.length === 0) this.#pull();
+    try {
+      const result = await (this.#pulled.shift() as Promise<IteratorResult<T>>);
+      this.#options.onDepth(--this.#ready);
+      if (result.done === true) return this.return();
+      const { depth, isWorthwhile } = this.#options;
+      if (isWorthwhile(result.value)) while (this.#pulled.length < depth) this.#pull();
+      return { done: false, value: result.value };
+    } catch (error) {
+      this.return();
+      throw error;
+    }
+  }
+
+  async return(): Promise<IteratorResult<T, undefined>> {
+    this.#isOver = true;
+    // Not awaited: it queues behind the pulls, and a quiet input may answer those much later or never.
+    this.#source.return?.().catch(() => undefined); // A reader that left early has its own error.
+    return { done: true, value: undefined };
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  #pull(): void {
+    const next = this.#source.next();
     // A failure is thrown in its turn; until then it must not count as unhandled.
     next.then(
-      () => onDepth(++ready),
+      () => this.#options.onDepth(++this.#ready),
       () => undefined,
     );
-    pulled.push(next);
-  };
-  try {
-    for (;;) {
-      if (pulled.length === 0) pull();
-      const result = await (pulled.shift() as Promise<IteratorResult<T>>);
-      onDepth(--ready);
-      if (result.done === true) return;
-      if (isWorthwhile(result.value)) while (pulled.length < depth) pull();
-      yield result.value;
-    }
-  } finally {
-    // Not awaited: it queues behind the pulls, and a quiet input may answer those much later or never.
-    iterator.return?.().catch(() => undefined); // A reader that left early has its own error.
+    this.#pulled.push(next);
   }
 }

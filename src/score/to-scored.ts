@@ -3,6 +3,7 @@
 // travels with the batch. No I/O; all state is in the score store.
 
 import type { Batch, ForecastCollector, Outgoing, Placement, RawForecast, ServingFacts } from "../domain.ts";
+import { mapEach } from "../runtime/each.ts";
 import type { LiveMetrics, TurnTimer } from "../runtime/metric-groups.ts";
 import type { ScoreStore } from "./score-store.ts";
 
@@ -20,13 +21,13 @@ type RawBatch = Batch<RawForecast, Iterable<RawForecast>>;
  * forecasts of a whole batch take megabytes, which the garbage collector would copy. A batch without forecasts passes
  * too, to be settled.
  */
-export async function* toScored<T>(
+export function toScored<T>(
   batches: AsyncIterable<RawBatch>,
   scoreStore: ScoreStore,
   parts: ScoreStageParts,
   collect: (partition: number) => ForecastCollector<T>,
-): AsyncGenerator<Batch<T>> {
-  for await (const batch of batches) {
+): AsyncIterableIterator<Batch<T>> {
+  return mapEach(batches, (batch) => {
     const { partition } = batch;
     const timer = parts.metrics.turns();
     const collector = collect(partition);
@@ -40,8 +41,8 @@ export async function* toScored<T>(
       );
     timer.pause();
     timer.end();
-    yield { ...batch, items, records: [...batch.records, ...changes] };
-  }
+    return { ...batch, items, records: [...batch.records, ...changes] };
+  });
 }
 
 interface Output {

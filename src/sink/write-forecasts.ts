@@ -4,6 +4,7 @@
 
 import type { Batch, Forecast, ForecastCollector, Outgoing } from "../domain.ts";
 import type { Clock } from "../runtime/clock.ts";
+import { forEach } from "../runtime/each.ts";
 import type { SinkMetrics } from "../runtime/metric-groups.ts";
 
 export interface SinkParts {
@@ -40,11 +41,11 @@ export function encodeForecasts(
   };
 }
 
-export async function settleBatches(
+export function settleBatches(
   batches: AsyncIterable<Batch<Outgoing>>,
   { clock, metrics }: SinkParts,
 ): Promise<void> {
-  for await (const batch of batches) {
+  return forEach(batches, async (batch) => {
     const startedMs = clock.nowMs();
     await batch.settle([...batch.records, ...batch.items]);
     const settledMs = clock.nowMs();
@@ -52,5 +53,5 @@ export async function settleBatches(
     const secondsSince = (ms: number) => Math.max(0, settledMs - ms) / 1000;
     if (batch.arrivedMs !== null) metrics.arrivalLatency(secondsSince(batch.arrivedMs));
     if (batch.eventMs !== null) metrics.eventLatency(secondsSince(batch.eventMs));
-  }
+  });
 }

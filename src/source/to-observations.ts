@@ -12,6 +12,7 @@ import {
 } from "../log/dead-letter.ts";
 import type { OwnedPartition, StoredBatch, StoredRecord } from "../log/log.ts";
 import type { Clock } from "../runtime/clock.ts";
+import { mapEach } from "../runtime/each.ts";
 import { ForecastnetError } from "../runtime/errors.ts";
 import type { SourceMetrics } from "../runtime/metric-groups.ts";
 
@@ -34,12 +35,12 @@ export interface SourceParts {
 /** Why all observations of a series are set aside; null if they are not. */
 type QuarantineCheck = (seriesId: string) => RecordRefusal | null;
 
-export async function* toObservations(
+export function toObservations(
   owned: OwnedPartition,
   parts: SourceParts,
   quarantineOf: QuarantineCheck = () => null,
-): AsyncGenerator<Batch<Arrival>> {
-  for await (const batch of owned.batches()) {
+): AsyncIterableIterator<Batch<Arrival>> {
+  return mapEach(owned.batches(), async (batch) => {
     const codec = parts.codecByTopic.get(batch.topic);
     if (codec === undefined)
       throw new ForecastnetError("CONFIG_INVALID", `no input format is configured for topic ${batch.topic}`);
@@ -49,7 +50,7 @@ export async function* toObservations(
     const done = parts.metrics.begin();
     const read = readBatch(batch, codec, parts, quarantineOf);
     done();
-    yield {
+    return {
       partition,
       ...read,
       settle: async (records) => {
@@ -57,7 +58,7 @@ export async function* toObservations(
         countDeadLetters(records, parts);
       },
     };
-  }
+  });
 }
 
 /** Counts the dead letters of all stages after the commit, because a batch that is retried would count them twice. */

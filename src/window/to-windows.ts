@@ -2,6 +2,7 @@
 // all state is in the store, so a lane can restore or drop it without this file knowing.
 
 import type { Batch, DeadLetterReason, Observation, Outgoing, Placement, Window } from "../domain.ts";
+import { mapEach } from "../runtime/each.ts";
 import type { WindowMetrics } from "../runtime/metric-groups.ts";
 import type { Findings } from "./findings.ts";
 import type { PushOutcome, Series } from "./series.ts";
@@ -31,19 +32,19 @@ export interface WindowStageDeps<T extends Observation> {
  * Yields each batch with a window for every step that became due, in order of arrival. When the batch is behind, only
  * with the newest window of each series: earlier ones would be out of date on arrival.
  */
-export async function* toWindows<T extends Observation>(
+export function toWindows<T extends Observation>(
   batches: AsyncIterable<Batch<T>>,
   store: SeriesStore,
   deps: WindowStageDeps<T>,
-): AsyncGenerator<Batch<Window>> {
-  for await (const batch of batches) {
+): AsyncIterableIterator<Batch<Window>> {
+  return mapEach(batches, (batch) => {
     const done = deps.metrics.begin();
     const { items, placements, rejected } = advance(batch, store, deps);
     const changes = store.takeChanges().map((block) => deps.encodeBlock(block, batch.partition));
     done();
     // A batch without a window passes too: settling it moves the input position.
-    yield { ...batch, items, placements, records: [...batch.records, ...rejected, ...changes] };
-  }
+    return { ...batch, items, placements, records: [...batch.records, ...rejected, ...changes] };
+  });
 }
 
 interface Advance {

@@ -49,7 +49,7 @@ test("at most `depth` items are pulled ahead of a slow reader, and onDepth recei
     await turns();
     assert.deepEqual([seen.made, waiting], [read + 3, 3]);
   }
-  await items.return(undefined);
+  await items.return?.(undefined);
 });
 
 test("nothing is pulled ahead while an item is not worthwhile", async () => {
@@ -62,7 +62,7 @@ test("nothing is pulled ahead while an item is not worthwhile", async () => {
     made.push(seen.made);
   }
   assert.deepEqual(made, [1, 2, 6, 6, 6]);
-  await items.return(undefined);
+  await items.return?.(undefined);
 });
 
 test("an upstream error is thrown after the items before it", async () => {
