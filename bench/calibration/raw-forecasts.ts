@@ -14,6 +14,9 @@ import { Series } from "../../src/window/series.ts";
 import type { SampleSeries } from "../accuracy/sample-series.ts";
 import { type Scenario, scenarioOf } from "./scenario.ts";
 
+/** As many as a worker draws. */
+const { paths } = loadConfig({ argv: [], env: {} }).engine;
+
 export const levels: readonly number[] = [0.025, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.975];
 
 export interface RawForecasts {
@@ -77,7 +80,7 @@ export async function modelForecasts(
   const inputLength = inputLengthOf(model);
   const origins = Array.from({ length: values.length - from }, (_, i) => from + i);
   const tasks = origins.map((origin) => ({ model, window: values.slice(origin - inputLength, origin) }));
-  const answers = await engine.forecast(tasks, { paths: 100, levels });
+  const answers = await engine.forecast(tasks, { paths, levels });
   const quantiles = new Float32Array(origins.length * levels.length * season);
   answers.forEach((answer, i) => {
     if (answer instanceof Error) throw answer;

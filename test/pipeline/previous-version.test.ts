@@ -114,10 +114,13 @@ function uncalibrated({ quantiles, scores, ...rest }: ReturnType<typeof decodeFo
   return { ...rest, levels, mase: scores?.mase, scoredSteps: scores?.scoredSteps };
 }
 
-/** The previous release scored forecasts as floats, this one scores them with 16 bits. */
+/**
+ * The previous release scored forecasts as floats, this one scores them as codes. It also spreads the components of a
+ * mixture, which moves the numbers of a forecast by less than a ten-thousandth.
+ */
 function assertClose(found: unknown, expected: unknown, where: string): void {
   if (typeof expected === "number" && typeof found === "number") {
-    const isClose = Math.abs(found - expected) <= 1e-5 * Math.max(1, Math.abs(expected));
+    const isClose = Math.abs(found - expected) <= 1e-4 * Math.max(1, Math.abs(expected));
     assert.ok(isClose, `${where} is ${found}; the previous release gave ${expected}`);
   } else if (
     typeof expected === "object" &&
