@@ -50,7 +50,8 @@ export class WireWriter {
     if (value === null) return this.int16(-1);
     const length = Buffer.byteLength(value);
     this.int16(length);
-    this.#length += this.#room(length).write(value, this.#length);
+    const buffer = this.#room(length); // may move what was written
+    this.#length += buffer.write(value, this.#length);
     return this;
   }
 
@@ -65,7 +66,8 @@ export class WireWriter {
       this.#start = this.#length;
       return this;
     }
-    this.#length += value.copy(this.#room(value.length), this.#length);
+    const buffer = this.#room(value.length); // may move what was written
+    this.#length += value.copy(buffer, this.#length);
     return this;
   }
 

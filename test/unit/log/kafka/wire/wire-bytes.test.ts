@@ -60,3 +60,26 @@ describe("the primitive types of the protocol", () => {
     );
   });
 });
+
+test("values of any length keep their order, whichever of them are passed on uncopied", () => {
+  const piece = fc.oneof(
+    fc.nat(700).map((length) => Buffer.alloc(length, "a")),
+    fc.integer({ min: 4_000, max: 9_000 }).map((length) => Buffer.alloc(length, "b")),
+  );
+  fc.assert(
+    fc.property(fc.array(piece, { maxLength: 30 }), (pieces) => {
+      const writer = new WireWriter();
+      for (const [i, bytes] of pieces.entries())
+        writer
+          .int32(i)
+          .string("x".repeat(bytes.length % 300))
+          .raw(bytes);
+      const reader = new WireReader(writer.bytes);
+      for (const [i, bytes] of pieces.entries()) {
+        assert.equal(reader.int32(), i);
+        assert.equal(reader.string(), "x".repeat(bytes.length % 300));
+        assert.ok(reader.raw(bytes.length).equals(bytes), `piece ${i} of ${bytes.length} bytes`);
+      }
+    }),
+  );
+});
