@@ -9,7 +9,10 @@ export interface WorkerMetrics {
 
 export async function metricsOf(worker: WorkerProcess): Promise<WorkerMetrics> {
   const [{ port }] = await worker.logged("http listening");
-  const lines = (await (await fetch(`http://127.0.0.1:${port}/metrics`)).text()).split("\n");
+  const page = await fetch(`http://127.0.0.1:${port}/metrics`).catch((error: unknown) => {
+    throw new Error(`the worker did not answer: ${worker.lastLine}`, { cause: error });
+  });
+  const lines = (await page.text()).split("\n");
   return {
     of: (metric, labels = "") =>
       lines

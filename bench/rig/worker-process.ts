@@ -78,13 +78,18 @@ export class WorkerProcess {
     return this.#child.pid ?? 0;
   }
 
+  /** The last that it said, for errors. */
+  get lastLine(): string {
+    return JSON.stringify(this.#lines.at(-1));
+  }
+
   /** The log lines with that message, once there are `count` of them. */
   async logged(msg: string, count = 1): Promise<readonly LogLine[]> {
     for (;;) {
       const found = this.#lines.filter((line) => line.msg === msg);
       if (found.length >= count) return found;
       if (this.#child.exitCode !== null) {
-        throw new Error(`the worker ended before it logged "${msg}": ${JSON.stringify(this.#lines.at(-1))}`);
+        throw new Error(`the worker ended before it logged "${msg}": ${this.lastLine}`);
       }
       await new Promise<void>((resolve) => this.#listeners.add(resolve));
     }
@@ -95,8 +100,7 @@ export class WorkerProcess {
     const gone = once(this.#child, "exit");
     this.#child.kill("SIGTERM");
     const [code] = await gone;
-    if (code !== 0)
-      throw new Error(`the worker ended with code ${code}: ${JSON.stringify(this.#lines.at(-1))}`);
+    if (code !== 0) throw new Error(`the worker ended with code ${code}: ${this.lastLine}`);
   }
 
   #onLine(line: string): void {
