@@ -224,6 +224,39 @@ describe("restore", () => {
     assert.deepEqual(published.calibration, expected.calibration, "the same number of steps was learnt from");
   });
 
+  test("pending forecasts that an earlier version stored as 16-bit codes are scored like those of this one", async () => {
+    const { live, valueByKey } = begun();
+    for (const [key, value] of valueByKey) {
+      if (key === "s#live") continue;
+      const { originSlot } = keptCodec.decode(value);
+      // The quantiles were calibrated from the second forecast on, so they are read from the cells.
+      const { numbers } = cellsOf(keptCodec.decode(value).cells, {
+        horizon: 3,
+        channels: 1,
+        levels: 3,
+        median: 1,
+      });
+      const codes = Buffer.alloc(2 * 9);
+      for (const [l, row] of numbers.entries())
+        for (const [h, number] of row.entries())
+          codes.writeUInt16LE(Math.round((number + 32) * 1024), 2 * (3 * h + l));
+      const scales = Buffer.alloc(16);
+      scales.writeDoubleLE(-32, 0);
+      scales.writeDoubleLE(1 / 1024, 8);
+      const earlier = { modelVersion: "", scales, codes, quantiles: Buffer.alloc(0), cells: Buffer.alloc(0) };
+      valueByKey.set(key, keptCodec.encode({ originSlot, ...earlier }));
+    }
+    const restored = scoreStoreOf(calibrated);
+    const report = await restore(restored, valueByKey);
+    assert.deepEqual(report, { stored: { series: 1, forecasts: 5 }, dropped: nothing });
+    const again = restored.of("s");
+    for (const one of [live, again]) assert.equal(one.score(placementAt(5, [1002.5])), 3);
+    const [expected, found] = [live.scores(), again.scores()];
+    assert.ok(expected !== null && found !== null);
+    assert.ok(Math.abs(found.mase - expected.mase) < 1e-3, `${found.mase} instead of ${expected.mase}`);
+    assert.deepEqual(found.coverage, expected.coverage);
+  });
+
   test("calibration that was off when the state was stored starts to learn", async () => {
     const { valueByKey } = begun(scoreStoreOf());
     const restored = scoreStoreOf(calibrated);
