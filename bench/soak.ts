@@ -102,7 +102,7 @@ function toSection(
   series: number,
   history: number,
   samples: readonly Sample[],
-  loop: Pick<TimedLoop, "perSecond" | "cpuUs">,
+  loop: Pick<TimedLoop, "cpuUs">,
 ): Section {
   const observations = series * hours * stepsPerHour;
   const late = samples.slice(samples.length / 3);
@@ -137,7 +137,7 @@ function toSection(
     ],
     outcome:
       `Memory grows by **${growth.toFixed(1)} MB** per million observations (bar: ${barMb} MB${growth > barMb ? "; MISSED" : ""}), ` +
-      `at ${whole(median(loop.perSecond.slice(-4 * hours)))} observations/s and ${whole(median(loop.cpuUs.slice(-4 * hours)))} CPU µs each, training included. ` +
+      `at ${whole(median(loop.cpuUs.slice(-4 * hours)))} CPU µs each, training included. ` +
       `${whole(observations)} observations got as many forecasts, each with an id of its own.`,
   };
 }
