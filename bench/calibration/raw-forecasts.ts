@@ -2,7 +2,7 @@
 // model trained on what lies before the judged part. One channel; a forecast at every step.
 
 import type { SeriesSettings } from "../../src/domain.ts";
-import { forecastCold } from "../../src/models/cold.ts";
+import { coldForecastOf } from "../../src/forecast/to-forecasts.ts";
 import type { Engine } from "../../src/models/forecastnet/engine.ts";
 import { type ForecastNetModel, inputLengthOf } from "../../src/models/forecastnet/model.ts";
 import { candidatesFor, schedules } from "../../src/models/forecastnet/training/candidates.ts";
@@ -47,9 +47,9 @@ export function coldForecasts({ values, season, from }: Scenario): RawForecasts 
   for (let t = 0; t < values.length - 1; t++) {
     series.push({ seriesId: "replayed", timeMs: t * hourMs, values: [values[t]] });
     if (t + 1 < first) continue;
-    const forecast = forecastCold(series.takeWindow(levels), levels);
+    const forecast = coldForecastOf(series.takeWindow(levels), levels);
     if (forecast === null) throw new Error(`there is no cold forecast at origin ${t + 1}`);
-    forecast.distribution.quantiles.forEach((values, l) => {
+    forecast.quantiles.forEach(({ values }, l) => {
       quantiles.set(values, ((t + 1 - first) * levels.length + l) * season);
     });
   }

@@ -4,9 +4,11 @@
 // broken engine is not a failure of a model: it fails the batch, which the next owner of the partition repeats.
 
 import type { Batch, RawForecast, Tier, Window } from "../domain.ts";
-import { forecastCold } from "../models/cold.ts";
+import { boundDistribution } from "../models/bounds.ts";
 import type { Families } from "../models/families.ts";
 import type { Distribution, ForecastAnswer, ForecastTask, Model } from "../models/family.ts";
+import { forecastPersistence, persistenceVersion } from "../models/persistence/family.ts";
+import { forecastSeasonalNaive, seasonalNaiveVersion } from "../models/seasonal-naive/family.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { mapEach } from "../runtime/each.ts";
 import { ForecastnetError } from "../runtime/errors.ts";
@@ -178,12 +180,29 @@ export class Forecaster {
   }
 }
 
+/**
+ * The cold tier: seasonal naive from two seasons on, persistence before, within the bounds of the series. Null when the window
+ * has a single step: how the series moves is not known yet.
+ */
 export function coldForecastOf(window: Window, levels: readonly number[]): RawForecast | null {
-  const cold = forecastCold(window, levels);
-  if (cold === null) return null;
-  const { distribution, method, modelVersion } = cold;
-  const maker: Maker = { tier: "cold", method, modelKey: window.seriesId, modelVersion };
-  return toForecast(window, distribution, maker, levels);
+  const { seriesId: modelKey, seasonalErrors, settings } = window;
+  if (seasonalErrors !== null) {
+    const seasonal = boundDistribution(
+      forecastSeasonalNaive(window, seasonalErrors, levels),
+      settings.bounds,
+    );
+    const maker: Maker = {
+      tier: "cold",
+      method: "seasonal-naive",
+      modelKey,
+      modelVersion: seasonalNaiveVersion,
+    };
+    return toForecast(window, seasonal, maker, levels);
+  }
+  if (window.values.length < 2 * window.channels) return null;
+  const persistent = boundDistribution(forecastPersistence(window, levels), settings.bounds);
+  const maker: Maker = { tier: "cold", method: "persistence", modelKey, modelVersion: persistenceVersion };
+  return toForecast(window, persistent, maker, levels);
 }
 
 interface Maker {

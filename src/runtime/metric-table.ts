@@ -79,7 +79,7 @@ export const metricTable = {
     "Batches that failed because of a record in them. Each was retried from the last commit in smaller batches.",
     {},
   ),
-  batchRecords: histogram("batch_records", "Input records per batch and thus per transaction.", {}, sizes),
+  batchRecords: histogram("batch_records", "Input records per batch of a partition.", {}, sizes),
   stageDuration: histogram(
     "stage_duration_seconds",
     "Time of a stage for one batch.",

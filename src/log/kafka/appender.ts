@@ -15,7 +15,8 @@ import {
   type ProducerSettings,
   planRounds,
 } from "./producer.ts";
-import { initProducerId, type ProduceBatch } from "./wire/protocol.ts";
+import type { ProduceBatch } from "./wire/protocol.ts";
+import { initProducerId } from "./wire/transaction-requests.ts";
 
 interface AppenderOptions extends ProducerSettings {
   openLink(): Link;

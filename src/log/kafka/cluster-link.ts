@@ -35,6 +35,8 @@ export interface Link {
   learnFrom(nodeId: string, topics: readonly string[]): Promise<void>;
   coordinatorOf(kind: CoordinatorKind, key: string): Promise<string>;
   ask<Answer>(nodeId: string, request: KafkaRequest<Answer>, answerMs?: number): Promise<Answer>;
+  /** The ids of all known brokers. */
+  brokers(): readonly string[];
   /** A random broker, for requests that any broker can answer. */
   anyBroker(): string;
   /** Whether the broker is known to support our version of an optional api. */
@@ -198,10 +200,14 @@ class ClusterLink implements Link {
     return isKnownToSupport(broker, api);
   }
 
+  brokers(): readonly string[] {
+    return this.#cluster.getNodeIds().map(String);
+  }
+
   anyBroker(): string {
-    const nodeIds = this.#cluster.getNodeIds();
+    const nodeIds = this.brokers();
     if (nodeIds.length === 0) throw new NoAnswerError("no broker is known");
-    return String(nodeIds[Math.floor(Math.random() * nodeIds.length)]);
+    return nodeIds[Math.floor(Math.random() * nodeIds.length)];
   }
 
   /** A silent connection looks open to kafkajs, so the broker is removed and connected to again. */
@@ -276,7 +282,7 @@ function assertVersion(broker: OpenBroker, nodeId: string, api: Api): void {
   if (maySupport(broker, api)) return;
   throw new ForecastnetError(
     "LOG_FAILED",
-    `broker ${nodeId} does not support version ${apis[api].version} of ${api}: use Kafka 2.3 or newer`,
+    `broker ${nodeId} does not support version ${apis[api].version} of ${api}: use Kafka 2.5 or newer`,
   );
 }
 

@@ -13,6 +13,7 @@ import { backoff } from "../../runtime/waiting.ts";
 import { spreadPartitions } from "../spread-partitions.ts";
 import type { Link } from "./cluster-link.ts";
 import { assertSuccess, BrokerError, isRetriable } from "./kafka-errors.ts";
+import type { MemberIdentity } from "./wire/cluster-requests.ts";
 import {
   type GroupProtocol,
   heartbeat,
@@ -20,7 +21,6 @@ import {
   joinGroup,
   leaveGroup,
   type MemberAssignment,
-  type MemberIdentity,
   syncGroup,
 } from "./wire/cluster-requests.ts";
 
@@ -73,6 +73,12 @@ export class GroupMember {
 
   get isJoined(): boolean {
     return this.#generation >= 0;
+  }
+
+  /** As of the last assignment, also while the group rebalances. Null before the first and after the group has dropped the member. */
+  get identity(): MemberIdentity | null {
+    const [generation, memberId] = [this.#lastGeneration ?? -1, this.#memberId];
+    return generation < 0 ? null : { group: this.#options.group, memberId, generation };
   }
 
   /** Rejects if no broker can be reached or the group refuses us. Afterwards the member retries by itself. */

@@ -76,6 +76,14 @@ export function isFenced(error: unknown): boolean {
   return someCause(error, (failure) => fencedCodes.has(failure.code));
 }
 
+// ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID, REBALANCE_IN_PROGRESS and FENCED_INSTANCE_ID.
+const staleMemberCodes = new Set<unknown>([22, 25, 27, 82]);
+
+/** The group has a newer generation, or has dropped this member. */
+export function isStaleMember(error: unknown): boolean {
+  return someCause(error, (failure) => staleMemberCodes.has(failure.code));
+}
+
 const refusedKindByType = {
   TOPIC_AUTHORIZATION_FAILED: "topic",
   GROUP_AUTHORIZATION_FAILED: "group",
@@ -105,6 +113,11 @@ export function isTooLarge(error: unknown): boolean {
 /** The previous transaction is still being completed; the request had no effect. */
 export function isConcurrent(error: unknown): boolean {
   return someCause(error, ({ type }) => type === "CONCURRENT_TRANSACTIONS");
+}
+
+/** A transaction that moves the offset is still open. */
+export function isUnstable(error: unknown): boolean {
+  return someCause(error, ({ type }) => type === "UNSTABLE_OFFSET_COMMIT");
 }
 
 /** The broker already has the batch from an earlier attempt. */

@@ -25,6 +25,7 @@ import {
   type StoredPositions,
 } from "./positions.ts";
 import type { FindTopic, ProducerSettings } from "./producer.ts";
+import { SharedTransactions } from "./shared-transactions.ts";
 import type { TransactionSettings } from "./transaction-session.ts";
 import { Transactor } from "./transactor.ts";
 
@@ -58,6 +59,7 @@ export class KafkaMembership implements Membership {
   readonly #contradictionByPartition = new Map<number, ForecastnetError>();
   readonly #health: GroupHealth;
   readonly #pacer: BatchPacer;
+  readonly #transactions: SharedTransactions;
   #isStopping = false;
   #resolveDone: () => void = () => {};
   #rejectDone: (error: unknown) => void = () => {};
@@ -77,6 +79,11 @@ export class KafkaMembership implements Membership {
       onConfirmed: () => this.#health.answered(),
       onTrouble: (error) => this.#onTrouble(error),
       onFailed: (error) => this.#onGroupFailure(error),
+    });
+    this.#transactions = new SharedTransactions({
+      member: () => this.#member.identity,
+      watcher: this.#pacer,
+      onEnd: options.transactions.onEnd,
     });
     this.done = new Promise((resolve, reject) => {
       this.#resolveDone = resolve;
@@ -246,7 +253,8 @@ export class KafkaMembership implements Membership {
       outputs,
       spreadOutputs,
       positionRule,
-      transactions,
+      transactions: this.#transactions,
+      timeoutMs: transactions.timeoutMs,
       producer,
       lost,
       findTopic,

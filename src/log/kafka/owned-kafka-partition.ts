@@ -1,8 +1,7 @@
 // An owned partition as its handler sees it: input batches, tables and commits. `kafka-ownership.ts` opens and closes it.
 //
 // Fetched input waits in a queue that is bounded in records and bytes. A partition whose queue is full is not fetched.
-// Between two batches passes the batch interval, so that records which arrive meanwhile share a transaction. A full batch
-// does not wait.
+// Batches are formed when the pacer of the worker says so, and whenever a full one waits.
 
 import type { Outgoing } from "../../domain.ts";
 import { PartitionLostError } from "../../runtime/errors.ts";
@@ -127,8 +126,6 @@ export class OwnedKafkaPartition implements OwnedPartition {
   #queuedRecords = 0;
   #queuedBytes = 0;
   #isPaused = false;
-  #isResting = false;
-  #restTimer: NodeJS.Timeout | undefined;
   #hasStarted = false;
   #wake: (() => void) | undefined;
 
@@ -204,33 +201,27 @@ export class OwnedKafkaPartition implements OwnedPartition {
   async *batches(): AsyncGenerator<StoredBatch> {
     this.#hasStarted = true;
     while (!this.#readingEnded.signal.aborted) {
-      const batch = this.#isResting && !this.#isBatchFull ? undefined : this.#take();
+      const batch = this.#mayTake() ? this.#take() : undefined;
       if (batch === undefined) {
         await new Promise<void>((resolve) => {
           this.#wake = resolve;
         });
         this.#wake = undefined;
       } else {
-        this.#rest();
         yield batch;
       }
     }
   }
 
-  get #isBatchFull(): boolean {
-    return this.#queuedRecords >= this.#options.maxBatchRecords;
+  readonly #retry = (): void => this.#wake?.();
+
+  #mayTake(): boolean {
+    if (this.#queue.length === 0) return false;
+    return this.#isBatchFull || this.#options.pacer.tryBegin(this.#retry);
   }
 
-  /** Until then, only a full batch is taken. */
-  #rest(): void {
-    const { intervalMs } = this.#options.pacer;
-    clearTimeout(this.#restTimer);
-    this.#isResting = intervalMs > 0;
-    if (!this.#isResting) return;
-    this.#restTimer = setTimeout(() => {
-      this.#isResting = false;
-      this.#wake?.();
-    }, intervalMs);
+  get #isBatchFull(): boolean {
+    return this.#queuedRecords >= this.#options.maxBatchRecords;
   }
 
   async commit(commit: Commit): Promise<void> {
@@ -245,7 +236,7 @@ export class OwnedKafkaPartition implements OwnedPartition {
 
   /** Ends `batches()` and `tail()`. Queued input stays uncommitted for the next owner. */
   drain(): void {
-    clearTimeout(this.#restTimer);
+    this.#options.pacer.forget(this.#retry);
     this.#readingEnded.abort();
     this.#wake?.();
   }

@@ -9,13 +9,14 @@
 //   position  the same  both
 //   position  another   a contradiction: report it and wait, unless the configuration says which source to trust
 
+import { setTimeout as delay } from "node:timers/promises";
 import type { Outgoing } from "../../domain.ts";
 import { ForecastnetError } from "../../runtime/errors.ts";
 import { avroCodec } from "../codec/avro.ts";
 import type { InputPositionsRecord } from "../codec/schemas.generated.ts";
 import type { StoredRecord } from "../log.ts";
 import { askTopicIds, assertAnswered, type Link } from "./cluster-link.ts";
-import { assertSuccess } from "./kafka-errors.ts";
+import { assertSuccess, isUnstable } from "./kafka-errors.ts";
 import type { OffsetRange } from "./offset-ranges.ts";
 import { offsetFetch } from "./wire/cluster-requests.ts";
 
@@ -194,18 +195,38 @@ interface PositionQuery {
   readPositions(): Promise<StoredPositions | null>;
 }
 
-/** Reads the record, the group's offsets and the topic ids, each once. The caller retries. */
+/**
+ * Reads the group's offsets, the record and the topic ids. The offsets first: once the group tells them, it refuses what a former
+ * owner still commits (KIP-447), so the record is final. The caller retries.
+ */
 export async function fetchPositions(
   link: Link,
   topics: readonly string[],
   { group, partition, positionsTopic, readPositions }: PositionQuery,
 ): Promise<PositionSources> {
+  const offsets = await stableOffsets(link, group, topics, partition);
   const stored = await readPositions();
-  const offsets = await groupOffsets(link, group, topics, partition);
   const topicIdByTopic = new Map(await idsOf(link, [...topics, positionsTopic]));
   const stateTopicId = topicIdByTopic.get(positionsTopic) ?? null;
   topicIdByTopic.delete(positionsTopic);
   return { stored, group: offsets, topicIdByTopic, stateTopicId };
+}
+
+/** Pauses between questions while a transaction of a former owner is open. */
+const UNSTABLE_MS = [10, 20, 50, 100, 200, 500, 1_000, 1_000, 1_000];
+
+async function stableOffsets(
+  ...query: Parameters<typeof groupOffsets>
+): Promise<ReadonlyMap<string, number | null>> {
+  for (const ms of UNSTABLE_MS) {
+    try {
+      return await groupOffsets(...query);
+    } catch (error) {
+      if (!isUnstable(error)) throw error;
+      await delay(ms);
+    }
+  }
+  return groupOffsets(...query);
 }
 
 /** A topic missing from the answer is an error and not a topic without an offset. */

@@ -134,6 +134,10 @@ class LinkOverShared implements Link {
     return this.#connections.link.ask(nodeId, request, answerMs);
   }
 
+  brokers(): readonly string[] {
+    return this.#link.brokers();
+  }
+
   anyBroker(): string {
     return this.#connections.link.anyBroker();
   }

@@ -1,14 +1,16 @@
-// The transactions of one owned partition: takes ownership, knows the positions, commits, and retries. A session
-// (`transaction-session.ts`) sends the requests, each of them once.
+// The commits of one owned partition: takes ownership, knows the positions, commits, and retries. Partitions that commit at
+// the same time share a transaction (`shared-transactions.ts`). A session (`transaction-session.ts`) sends the requests,
+// each of them once.
 //
 // Any answer other than success, or no answer, discards the session. A new producer epoch then ends whatever
 // transaction was open and refuses every request still in flight. The newest positions record shows whether the
-// commit took effect; if not, the commit is made again.
+// commit took effect; if not, the commit is made again, alone.
 
 import type { Outgoing } from "../../domain.ts";
 import { ForecastnetError, PartitionLostError } from "../../runtime/errors.ts";
 import { backoff } from "../../runtime/waiting.ts";
 import type { Commit } from "../log.ts";
+import { endFormerTransactions } from "./former-owners.ts";
 import {
   isFenced,
   isRetriable,
@@ -32,15 +34,19 @@ import {
   toPositionsRecord,
 } from "./positions.ts";
 import { largestRecordError } from "./producer.ts";
-import { type SessionOptions, TransactionSession } from "./transaction-session.ts";
+import type { SharedTransactions } from "./shared-transactions.ts";
+import { type SessionOptions, TransactionAborted, TransactionSession } from "./transaction-session.ts";
+import type { GroupOffset } from "./wire/transaction-requests.ts";
 
 /** How often contradicting positions are checked again before they are reported: a coordinator may still be loading. */
 const CHECKS_BEFORE_REPORT = 4;
 
-interface TransactorOptions extends Omit<SessionOptions, "previous"> {
+export interface TransactorOptions extends Omit<SessionOptions, "previous"> {
   /** The compacted topic that holds the positions record. */
   readonly positionsTopic: string;
   readonly positionRule: PositionRule;
+  /** Those of all partitions of this worker. */
+  readonly transactions: SharedTransactions;
   /** Reads the newest committed positions record of the partition. */
   readPositions(): Promise<StoredPositions | null>;
   /** Resolves when the group has confirmed this member after the call. */
@@ -50,6 +56,9 @@ interface TransactorOptions extends Omit<SessionOptions, "previous"> {
   onContradiction(contradiction: ForecastnetError | null): void;
 }
 
+/** Where the position in an input moves. */
+type Move = Pick<Commit, "topic" | "nextOffset">;
+
 export class Transactor {
   readonly #options: TransactorOptions;
   #session: TransactionSession | null = null;
@@ -58,7 +67,7 @@ export class Transactor {
   /** Prefix of this owner's commit ids. Unique, because an epoch is assigned only once. */
   #owner = "";
   #commits = 0;
-  readonly #previous: SessionOptions["previous"] = { outcome: null };
+  readonly #previous: SessionOptions["previous"] = { outcome: null, places: [] };
 
   constructor(options: TransactorOptions) {
     this.#options = options;
@@ -95,8 +104,8 @@ export class Transactor {
   }
 
   /** Writes the records and moves the position in one transaction, exactly once. */
-  commit(commit: Commit): Promise<void> {
-    return this.#commit(commit.records, commit);
+  commit({ records, topic, nextOffset }: Commit): Promise<void> {
+    return this.#commit(records, { topic, nextOffset });
   }
 
   /** Writes the records in one transaction, exactly once, and moves no position. */
@@ -111,32 +120,48 @@ export class Transactor {
     await session?.close().catch((error: unknown) => this.#options.onTrouble(reasonOf(error)));
   }
 
-  async #commit(records: readonly Outgoing[], move: Commit | null): Promise<void> {
-    const { transactions, lost, onTrouble } = this.#options;
+  async #commit(records: readonly Outgoing[], move: Move | null): Promise<void> {
+    const { lost, onTrouble } = this.#options;
     const next = this.#nextPositions(move);
+    const all = [...records, this.#recordOf(next)];
+    let isAlone = false;
     for (let attempt = 0; ; attempt++) {
       try {
         if (this.#session !== null || !(await this.#resume(next.commitId)))
-          await this.#transact(records, next, move);
+          await this.#transact(all, this.#positionIn(next, move), isAlone);
         break;
       } catch (error) {
-        transactions.onEnd("aborted");
+        if (error instanceof TransactionAborted) {
+          await this.#confirmMembership();
+          continue;
+        }
         await this.close();
         if (lost.aborted) throw this.#lostError();
-        await this.#throwUnlessRetriable(error, [...records, this.#recordOf(next)]);
+        await this.#throwUnlessRetriable(error, all);
         onTrouble(reasonOf(error));
+        isAlone = true;
         await backoff(attempt, lost);
       }
     }
     this.#stored = next;
-    transactions.onEnd("committed");
   }
 
-  #nextPositions(move: Commit | null): StoredPositions {
+  #nextPositions(move: Move | null): StoredPositions {
     if (this.#stored === null) throw new Error("open() comes before the first commit");
     const positionByTopic = new Map(this.#stored.positionByTopic);
     if (move !== null) positionByTopic.set(move.topic, move.nextOffset);
     return { ...this.#stored, commitId: `${this.#owner}-${this.#commits++}`, positionByTopic };
+  }
+
+  /** The position that moves. If none does, one that stays. Null if the partition has none yet. */
+  #positionIn({ positionByTopic }: StoredPositions, move: Move | null): GroupOffset | null {
+    if (move !== null) return this.#offsetOf(move.topic, move.nextOffset);
+    for (const [topic, offset] of positionByTopic) return this.#offsetOf(topic, offset);
+    return null;
+  }
+
+  #offsetOf(topic: string, offset: number): GroupOffset {
+    return { topic, partition: this.#options.partition, offset };
   }
 
   #recordOf(positions: StoredPositions): Outgoing {
@@ -144,7 +169,10 @@ export class Transactor {
     return toPositionsRecord(positions, positionsTopic, partition);
   }
 
-  /** Takes a new epoch after a failure. Returns true if the commit turns out to have taken effect. */
+  /**
+   * Takes a new epoch after a failure. Returns true if the commit turns out to have taken effect. The transaction may have been
+   * under the id of another partition of this worker: the positions are read once it has ended.
+   */
   async #resume(commitId: string): Promise<boolean> {
     await this.#fenceAsMember();
     const newest = (await this.#options.readPositions())?.commitId ?? "";
@@ -153,10 +181,17 @@ export class Transactor {
     return false;
   }
 
-  async #transact(records: readonly Outgoing[], next: StoredPositions, move: Commit | null): Promise<void> {
-    if (this.#options.lost.aborted) throw this.#lostError();
-    const isCommitted = await this.#openSession().transact([...records, this.#recordOf(next)], move);
-    if (!isCommitted) throw this.#lostError();
+  async #transact(
+    records: readonly Outgoing[],
+    position: GroupOffset | null,
+    isAlone: boolean,
+  ): Promise<void> {
+    const { partition, lost, transactions } = this.#options;
+    if (lost.aborted) throw this.#lostError();
+    const part = { partition, records, lost, session: this.#openSession() };
+    await (position === null || isAlone
+      ? transactions.commitAlone({ ...part, position })
+      : transactions.commit({ ...part, position }));
   }
 
   #openSession(): TransactionSession {
@@ -166,10 +201,14 @@ export class Transactor {
 
   /** A member that the group has dropped must not fence its successor. */
   async #fenceAsMember(): Promise<void> {
+    await this.#confirmMembership();
+    await this.#fence();
+  }
+
+  async #confirmMembership(): Promise<void> {
     const { lost, confirmMembership } = this.#options;
     await confirmMembership();
     if (lost.aborted) throw this.#lostError();
-    await this.#fence();
   }
 
   /** A new epoch ends an earlier owner's open transaction and refuses its later requests. */
@@ -181,7 +220,9 @@ export class Transactor {
   /** Fences first, because an earlier owner could still move the positions. */
   async #takeOver(topics: readonly string[]): Promise<PositionSources> {
     await this.#fence();
-    return fetchPositions(this.#openSession().link, topics, this.#options);
+    const { link, suspects } = this.#openSession();
+    await endFormerTransactions(link, suspects, { ...this.#options, previous: this.#previous });
+    return fetchPositions(link, topics, this.#options);
   }
 
   /** Throws if a new epoch cannot help. A fence does not prove another owner: a timed-out transaction looks the same. */

@@ -337,9 +337,13 @@ export const schema = {
       oneOf("earliest", "latest"),
       "earliest",
     ),
-    maxBatchRecords: setting("Most records per batch and thus per transaction.", integer(1, 100_000), 1000),
+    maxBatchRecords: setting(
+      "Most records per batch. A transaction contains a batch of each partition that has one.",
+      integer(1, 100_000),
+      1000,
+    ),
     batchIntervalMs: setting(
-      "Shortest time between two batches of a partition while the worker is idle; up to ten times as long while it is busy. A longer time makes fewer, larger transactions: they cost less, and forecasts come later. A full batch never waits.",
+      "Shortest time between two batches, which all partitions form at the same moments, while the worker is idle; up to ten times as long while it is busy. A longer time makes fewer, larger transactions: they cost less, and forecasts come later. A full batch never waits.",
       integer(0, 60_000),
       10,
     ),

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { History, SeriesSettings } from "../../../src/domain.ts";
+import { coldForecastOf } from "../../../src/forecast/to-forecasts.ts";
 import { createHoldout, type Judgement, judgeModels, type Scores } from "../../../src/gate/judge.ts";
-import { forecastCold } from "../../../src/models/cold.ts";
 import { createFamilies } from "../../../src/models/families.ts";
 import type { Distribution, Model } from "../../../src/models/family.ts";
 import type { Engine } from "../../../src/models/forecastnet/engine.ts";
@@ -275,8 +275,12 @@ test("seasonal-naive says at every origin what the cold tier said there", async 
   for (const [t, value] of wave(300).entries()) {
     if (t % 37 === 5) continue;
     series.push({ seriesId: "s", timeMs: t * hourMs, values: [value] });
-    const forecast = forecastCold(series.takeWindow(scoreLevels), scoreLevels);
-    if (forecast !== null) said.set(t + 1, forecast.distribution.quantiles);
+    const forecast = coldForecastOf(series.takeWindow(scoreLevels), scoreLevels);
+    if (forecast !== null)
+      said.set(
+        t + 1,
+        forecast.quantiles.map(({ values }) => values),
+      );
   }
   const history = series.history() as History;
   const holdout = createHoldout(history, spanAfter(20), { longest: 12, origins: 1000 });

@@ -4,10 +4,10 @@
 import {
   type KafkaRequest,
   type ListedOffset,
-  readByTopic,
+  readByTopicCompactly,
   readCode,
   type TopicPartition,
-  writeByTopic,
+  writeByTopicCompactly,
 } from "./protocol.ts";
 import type { WireReader, WireWriter } from "./wire-bytes.ts";
 
@@ -120,6 +120,9 @@ export interface MemberIdentity {
   readonly generation: number;
 }
 
+/** We do not use static membership. */
+export const NO_INSTANCE_ID = null;
+
 /** The assignment protocol that a member supports, with the metadata that it sends when it joins. */
 export interface GroupProtocol {
   readonly name: string;
@@ -147,8 +150,6 @@ interface JoinTimeouts {
 }
 
 const PROTOCOL_TYPE = "consumer";
-/** We do not use static membership. */
-const NO_INSTANCE_ID = null;
 
 export function joinGroup(
   { group, memberId }: Pick<MemberIdentity, "group" | "memberId">,
@@ -240,19 +241,25 @@ interface FetchedOffsets {
   readonly offsets: readonly ListedOffset[];
 }
 
+/** Offsets of transactions that are still open are refused with UNSTABLE_OFFSET_COMMIT (KIP-447). */
 export function offsetFetch(group: string, places: readonly TopicPartition[]): KafkaRequest<FetchedOffsets> {
   return {
     api: "OffsetFetch",
     facts: { group, places },
     write: (to) => {
-      to.string(group);
-      writeByTopic(to, places, ({ partition }) => to.int32(partition));
+      const requireStable = 1;
+      to.noTags(); // request header
+      to.compactString(group);
+      writeByTopicCompactly(to, places, ({ partition }) => to.int32(partition));
+      to.int8(requireStable).noTags();
     },
     read: (from) => {
+      from.skipTags(); // answer header
       from.int32(); // throttle time
-      const offsets = readByTopic(from, (topic) => {
+      const offsets = readByTopicCompactly(from, (topic) => {
         const found = { topic, partition: from.int32(), offset: from.int64() };
-        from.string(); // metadata of the commit
+        from.int32(); // leader epoch
+        from.compactString(); // metadata of the commit
         return { ...found, errorCode: from.int16() };
       });
       return { offsets, errorCode: from.int16() };

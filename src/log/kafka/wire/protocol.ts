@@ -1,11 +1,11 @@
-// The Kafka requests that move records: fetch, produce, transactions, offsets. We send them ourselves over the
-// client's connections because they decide whether a record is read and written exactly once. Each request has one
-// answer. This file never retries and never interprets an error code; the caller does.
+// Kafka requests, and those that move records: fetch, produce, offsets. We send them ourselves over the client's
+// connections because they decide whether a record is read and written exactly once. Each request has one answer. This
+// file never retries and never interprets an error code; the caller does.
 //
-// Versions are fixed to ones that every broker from Kafka 2.3 to 4.x supports. Metadata and DescribeTransactions need
-// newer brokers, so callers first ask whether the broker supports them.
+// Versions are fixed to ones that every broker from Kafka 2.5 to 4.x supports. Metadata and the requests that describe
+// and list transactions and producers need newer brokers, so callers first ask whether the broker supports them.
 //
-// Requests about the cluster and the consumer group are in `cluster-requests.ts`.
+// Transactions are in `transaction-requests.ts`, the cluster and the consumer group in `cluster-requests.ts`.
 
 import { WireReader, WireWriter } from "./wire-bytes.ts";
 
@@ -22,8 +22,6 @@ export interface ProducerIdentity {
   readonly epoch: number;
 }
 
-export type TransactionalIdentity = ProducerIdentity & { readonly transactionalId: string };
-
 /** A request and how to read its answer. `facts` describes the request for messages and tests. */
 export interface KafkaRequest<Answer> {
   readonly api: Api;
@@ -39,7 +37,7 @@ export const apis = {
   Fetch: { key: 1, version: 11 },
   ListOffsets: { key: 2, version: 3 },
   Metadata: { key: 3, version: 12 },
-  OffsetFetch: { key: 9, version: 4 },
+  OffsetFetch: { key: 9, version: 7 },
   FindCoordinator: { key: 10, version: 2 },
   JoinGroup: { key: 11, version: 5 },
   Heartbeat: { key: 12, version: 3 },
@@ -49,128 +47,14 @@ export const apis = {
   AddPartitionsToTxn: { key: 24, version: 1 },
   AddOffsetsToTxn: { key: 25, version: 1 },
   EndTxn: { key: 26, version: 1 },
-  TxnOffsetCommit: { key: 28, version: 1 },
+  TxnOffsetCommit: { key: 28, version: 3 },
+  DescribeProducers: { key: 61, version: 0 },
   DescribeTransactions: { key: 65, version: 0 },
+  ListTransactions: { key: 66, version: 0 },
 } as const;
 
 export interface PartitionCode extends TopicPartition {
   readonly errorCode: number;
-}
-
-interface Initialized {
-  readonly errorCode: number;
-  readonly producerId: number;
-  readonly epoch: number;
-}
-
-export function initProducerId(
-  transactionalId: string | null,
-  transactionTimeoutMs: number,
-): KafkaRequest<Initialized> {
-  return {
-    api: "InitProducerId",
-    facts: { transactionalId },
-    write: (to) => to.string(transactionalId).int32(transactionTimeoutMs),
-    read: (from) => {
-      from.int32(); // throttle time
-      return { errorCode: from.int16(), producerId: from.int64(), epoch: from.int16() };
-    },
-  };
-}
-
-export function addPartitionsToTxn(
-  identity: TransactionalIdentity,
-  places: readonly TopicPartition[],
-): KafkaRequest<readonly PartitionCode[]> {
-  return {
-    api: "AddPartitionsToTxn",
-    facts: { ...identity, places },
-    write: (to) => {
-      writeIdentity(to, identity);
-      writeByTopic(to, places, ({ partition }) => to.int32(partition));
-    },
-    read: readCodes,
-  };
-}
-
-export function addOffsetsToTxn(
-  identity: TransactionalIdentity,
-  group: string,
-): KafkaRequest<{ readonly errorCode: number }> {
-  return {
-    api: "AddOffsetsToTxn",
-    facts: { ...identity, group },
-    write: (to) => writeIdentity(to, identity).string(group),
-    read: readCode,
-  };
-}
-
-export interface GroupOffset extends TopicPartition {
-  readonly offset: number;
-}
-
-export function txnOffsetCommit(
-  identity: TransactionalIdentity,
-  group: string,
-  offsets: readonly GroupOffset[],
-): KafkaRequest<readonly PartitionCode[]> {
-  const { transactionalId, producerId, epoch } = identity;
-  return {
-    api: "TxnOffsetCommit",
-    facts: { ...identity, group, offsets },
-    write: (to) => {
-      to.string(transactionalId).string(group).int64(producerId).int16(epoch);
-      writeByTopic(to, offsets, ({ partition, offset }) => to.int32(partition).int64(offset).string(null));
-    },
-    read: readCodes,
-  };
-}
-
-export function endTxn(
-  identity: TransactionalIdentity,
-  isCommit: boolean,
-): KafkaRequest<{ readonly errorCode: number }> {
-  return {
-    api: "EndTxn",
-    facts: { ...identity, isCommit },
-    write: (to) => writeIdentity(to, identity).int8(isCommit ? 1 : 0),
-    read: readCode,
-  };
-}
-
-interface TransactionState {
-  readonly errorCode: number;
-  /** Kafka's name: Empty, Ongoing, PrepareCommit, CompleteCommit, PrepareAbort, CompleteAbort, … */
-  readonly state: string;
-}
-
-/** Asks the coordinator how the last transaction of this id ended. Brokers before Kafka 3.0 cannot answer. */
-export function describeTransaction(transactionalId: string): KafkaRequest<readonly TransactionState[]> {
-  return {
-    api: "DescribeTransactions",
-    facts: { transactionalId },
-    write: (to) => {
-      to.noTags(); // request header
-      to.compactArray([transactionalId], (id) => to.compactString(id)).noTags();
-    },
-    read: (from) => {
-      from.skipTags(); // answer header
-      from.int32(); // throttle time
-      return from.compactArray(() => {
-        const errorCode = from.int16();
-        from.compactString(); // the id
-        const state = from.compactString() ?? "";
-        from.raw(4 + 8 + 8 + 2); // timeout, start, producer id, epoch
-        from.compactArray(() => {
-          from.compactString(); // topic
-          from.compactArray(() => from.int32());
-          from.skipTags();
-        });
-        from.skipTags();
-        return { errorCode, state };
-      });
-    },
-  };
 }
 
 /** Record batches as bytes, at most one per partition. */
@@ -321,24 +205,34 @@ export function listOffsets(
   };
 }
 
-function writeIdentity(to: WireWriter, identity: TransactionalIdentity): WireWriter {
-  return to.string(identity.transactionalId).int64(identity.producerId).int16(identity.epoch);
-}
-
 export function writeByTopic<T extends TopicPartition>(
   to: WireWriter,
   places: readonly T[],
   write: (place: T) => unknown,
 ): void {
+  to.array(groupByTopic(places), ([topic, ofTopic]) => {
+    to.string(topic).array(ofTopic, write);
+  });
+}
+
+export function writeByTopicCompactly<T extends TopicPartition>(
+  to: WireWriter,
+  places: readonly T[],
+  write: (place: T) => unknown,
+): void {
+  to.compactArray(groupByTopic(places), ([topic, ofTopic]) => {
+    to.compactString(topic).compactArray(ofTopic, write).noTags();
+  });
+}
+
+function groupByTopic<T extends TopicPartition>(places: readonly T[]): readonly (readonly [string, T[]])[] {
   const byTopic = new Map<string, T[]>();
   for (const place of places) {
     const ofTopic = byTopic.get(place.topic);
     if (ofTopic === undefined) byTopic.set(place.topic, [place]);
     else ofTopic.push(place);
   }
-  to.array([...byTopic], ([topic, ofTopic]) => {
-    to.string(topic).array(ofTopic, write);
-  });
+  return [...byTopic];
 }
 
 export function readByTopic<T>(from: WireReader, read: (topic: string) => T): T[] {
@@ -350,9 +244,19 @@ export function readByTopic<T>(from: WireReader, read: (topic: string) => T): T[
     .flat();
 }
 
-function readCodes(from: WireReader): readonly PartitionCode[] {
-  from.int32(); // throttle time
-  return readByTopic(from, (topic) => ({ topic, partition: from.int32(), errorCode: from.int16() }));
+export function readByTopicCompactly<T>(from: WireReader, read: (topic: string) => T): T[] {
+  return from
+    .compactArray(() => {
+      const topic = from.compactString() ?? "";
+      const found = from.compactArray(() => {
+        const one = read(topic);
+        from.skipTags();
+        return one;
+      });
+      from.skipTags();
+      return found;
+    })
+    .flat();
 }
 
 export function readCode(from: WireReader): { readonly errorCode: number } {

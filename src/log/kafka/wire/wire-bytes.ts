@@ -77,7 +77,8 @@ export class WireWriter {
     return this.int8(left);
   }
 
-  compactString(value: string): this {
+  compactString(value: string | null): this {
+    if (value === null) return this.uvarint(0);
     const bytes = Buffer.from(value);
     return this.uvarint(bytes.length + 1).raw(bytes);
   }

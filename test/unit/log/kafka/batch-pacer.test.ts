@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { describe, test } from "node:test";
 import { BatchPacer } from "../../../../src/log/kafka/batch-pacer.ts";
 import { meterBusyShare } from "../../../../src/runtime/clock.ts";
 
@@ -21,4 +21,40 @@ test("the busy share follows what the event loop does", async () => {
   while (process.hrtime.bigint() < deadline);
   await new Promise(setImmediate);
   assert.ok(busyShare() > 0.5, `a loop that never rested is busy for ${busyShare()} of the time`);
+});
+
+describe("a pacer", () => {
+  const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
+
+  test("lets all partitions that have input in one turn form batches, and the others together after the interval", async (context) => {
+    context.mock.timers.enable({ apis: ["setTimeout"] });
+    const pacer = new BatchPacer(20, () => 0);
+    const retried: string[] = [];
+    const retryOf = (name: string) => () => void retried.push(name);
+    assert.deepEqual([pacer.tryBegin(retryOf("a")), pacer.tryBegin(retryOf("b"))], [true, true]);
+    await nextTurn();
+    const [c, d] = [retryOf("c"), retryOf("d")];
+    assert.deepEqual([pacer.tryBegin(c), pacer.tryBegin(d)], [false, false]);
+    pacer.forget(d);
+    context.mock.timers.tick(19);
+    assert.deepEqual(retried, []);
+    context.mock.timers.tick(1);
+    assert.deepEqual(retried, ["c"]);
+    assert.equal(pacer.tryBegin(c), true);
+  });
+
+  test("waits for the end of the shared transaction if that takes longer than the interval", async (context) => {
+    context.mock.timers.enable({ apis: ["setTimeout"] });
+    const pacer = new BatchPacer(20, () => 0);
+    const retried: string[] = [];
+    const retry = () => void retried.push("retried");
+    pacer.tryBegin(retry);
+    await nextTurn();
+    pacer.began();
+    assert.equal(pacer.tryBegin(retry), false);
+    context.mock.timers.tick(1_000);
+    assert.deepEqual(retried, []);
+    pacer.ended();
+    assert.deepEqual(retried, ["retried"]);
+  });
 });

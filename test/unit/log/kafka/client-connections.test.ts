@@ -3,11 +3,11 @@ import { test } from "node:test";
 import { sendRequest } from "../../../../src/log/kafka/client-connections.ts";
 import {
   encodeRequest,
-  endTxn,
   fetchCommitted,
   produce,
   withoutSession,
 } from "../../../../src/log/kafka/wire/protocol.ts";
+import { endTxn } from "../../../../src/log/kafka/wire/transaction-requests.ts";
 import { fakeConnections, type Question } from "./fake-connections.ts";
 import { turns } from "./instant-delays.ts";
 

@@ -6,7 +6,8 @@ import type { Kafka } from "kafkajs";
 import { assertAnswered, KnownLeaders, openLink } from "../../../../src/log/kafka/cluster-link.ts";
 import { isRetriable } from "../../../../src/log/kafka/kafka-errors.ts";
 import { findCoordinator } from "../../../../src/log/kafka/wire/cluster-requests.ts";
-import { encodeRequest, endTxn } from "../../../../src/log/kafka/wire/protocol.ts";
+import { encodeRequest } from "../../../../src/log/kafka/wire/protocol.ts";
+import { endTxn } from "../../../../src/log/kafka/wire/transaction-requests.ts";
 import { WireWriter } from "../../../../src/log/kafka/wire/wire-bytes.ts";
 import { fakeConnections, type Question } from "./fake-connections.ts";
 import { turns } from "./instant-delays.ts";
@@ -196,7 +197,7 @@ describe("a link", () => {
     client.versions[26].minVersion = 3;
     await assert.rejects(client.link.ask("3", end), {
       code: "LOG_FAILED",
-      message: /broker 3 does not support version 1 of EndTxn: use Kafka 2.3 or newer/,
+      message: /broker 3 does not support version 1 of EndTxn: use Kafka 2.5 or newer/,
     });
   });
 

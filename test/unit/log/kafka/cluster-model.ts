@@ -6,15 +6,19 @@ import { partitionName } from "../../../../src/log/kafka/cluster-link.ts";
 import { decodeRecordSet } from "../../../../src/log/kafka/wire/fetched-records.ts";
 import {
   encodeRequest,
-  type GroupOffset,
   type KafkaRequest,
   type TopicPartition,
-  type TransactionalIdentity,
 } from "../../../../src/log/kafka/wire/protocol.ts";
+import type {
+  GroupOffset,
+  TransactionalIdentity,
+} from "../../../../src/log/kafka/wire/transaction-requests.ts";
 import { WireReader } from "../../../../src/log/kafka/wire/wire-bytes.ts";
+import { answerWith } from "./refusals.ts";
 
 const [UNKNOWN_TOPIC, NOT_LEADER, OUT_OF_ORDER, DUPLICATE] = [3, 6, 45, 46];
 const [STALE_EPOCH, INVALID_STATE, UNKNOWN_ID, CONCURRENT, UNKNOWN_PRODUCER] = [47, 48, 49, 51, 59];
+const [ILLEGAL_GENERATION, UNSTABLE] = [22, 88];
 const ID_NOT_FOUND = 105;
 /** How many of a producer's last batches a broker recognizes. */
 const REMEMBERED_BATCHES = 5;
@@ -64,6 +68,8 @@ export class ClusterModel {
   /** Brokers before Kafka 2.8 have none. */
   hasTopicIds = true;
   readonly topicIds = new Map<string, string>();
+  /** Of the group: offsets of members of another generation are refused. */
+  generation = 1;
   /** How many requests the coordinator refuses with CONCURRENT_TRANSACTIONS after each transaction. */
   busyAfterEnd = 0;
   #busy = 0;
@@ -128,6 +134,15 @@ export class ClusterModel {
     this.#end(transaction, "aborted");
   }
 
+  timeOutAll(): void {
+    for (const transactionalId of this.#transactions.keys()) this.timeOut(transactionalId);
+  }
+
+  /** Whether readers of committed data wait there. */
+  hasUndecided(place: TopicPartition): boolean {
+    return this.#logOf(place).entries.some(({ fate }) => fate === "open");
+  }
+
   /** Executes the request and returns its answer. */
   apply(nodeId: string, request: KafkaRequest<unknown>): unknown {
     const { api, facts } = request;
@@ -136,6 +151,11 @@ export class ClusterModel {
     if (api === "Produce") return this.#produce(nodeId, encodeRequest(request));
     if (api === "ListOffsets") return this.#listOffsets(nodeId, places, String(facts.which));
     if (api === "DescribeTransactions") return [this.#describe(identity.transactionalId)];
+    if (api === "DescribeProducers") return places.map((place) => this.#undecidedIn(place));
+    if (api === "ListTransactions") {
+      const transactionalIds = this.#idsOf(facts.producerIds as readonly number[]);
+      return { errorCode: 0, transactionalIds };
+    }
     if (api === "Metadata") return this.#findTopics(facts.topics as readonly string[]);
     if (api === "OffsetFetch") return this.#fetchOffsets(String(facts.group), places);
     if (this.#busy > 0 && api !== "EndTxn" && api !== "TxnOffsetCommit") {
@@ -150,7 +170,10 @@ export class ClusterModel {
       const offsets = facts.offsets as readonly GroupOffset[];
       return offsets.map((offset) => ({
         ...offset,
-        errorCode: this.#commitOffset(identity, String(facts.group), offset),
+        errorCode:
+          facts.generation === this.generation
+            ? this.#commitOffset(identity, String(facts.group), offset)
+            : ILLEGAL_GENERATION,
       }));
     }
     if (api === "EndTxn") return { errorCode: this.#endTxn(identity, facts.isCommit === true) };
@@ -314,8 +337,20 @@ export class ClusterModel {
 
   #describe(transactionalId: string) {
     const transaction = this.#transactions.get(transactionalId);
-    if (transaction === undefined) return { errorCode: ID_NOT_FOUND, state: "" };
-    return { errorCode: 0, state: kafkaStates[transaction.state] };
+    if (transaction === undefined) return { errorCode: ID_NOT_FOUND, state: "", places: [] };
+    const { state } = transaction;
+    const places = state === "open" ? [...transaction.places].map(placeNamed) : [];
+    return { errorCode: 0, state: kafkaStates[state], places };
+  }
+
+  #undecidedIn(place: TopicPartition) {
+    const open = this.#logOf(place).entries.filter(({ fate }) => fate === "open");
+    return { ...place, errorCode: 0, undecided: [...new Set(open.map(({ producerId }) => producerId))] };
+  }
+
+  #idsOf(producerIds: readonly number[]): readonly string[] {
+    const all = [...this.#transactions];
+    return all.filter(([, { producerId }]) => producerIds.includes(producerId)).map(([id]) => id);
   }
 
   #findTopics(topics: readonly string[]) {
@@ -328,9 +363,15 @@ export class ClusterModel {
   }
 
   #fetchOffsets(group: string, places: readonly TopicPartition[]) {
+    const unstable = new Set(
+      [...this.#transactions.values()]
+        .filter(({ state }) => state === "open")
+        .flatMap(({ pending }) => pending.map(({ group: of, offset }) => `${of} ${partitionName(offset)}`)),
+    );
     const offsets = places.map((place) => ({
       ...place,
-      ...{ errorCode: 0, offset: this.groupOffset(group, place) ?? -1 },
+      errorCode: unstable.has(`${group} ${partitionName(place)}`) ? UNSTABLE : 0,
+      offset: this.groupOffset(group, place) ?? -1,
     }));
     return { errorCode: 0, offsets };
   }
@@ -350,17 +391,7 @@ export class ClusterModel {
   }
 }
 
-/** The same code for all partitions. */
-export function answerWith({ api, facts }: KafkaRequest<unknown>, errorCode: number): unknown {
-  const places = (facts.places ?? facts.offsets ?? []) as readonly TopicPartition[];
-  if (api === "AddPartitionsToTxn" || api === "TxnOffsetCommit" || api === "Produce" || api === "ListOffsets")
-    return places.map((place) => ({ ...place, errorCode, baseOffset: -1, offset: -1 }));
-  if (api === "Metadata")
-    return {
-      topics: (facts.topics as readonly string[]).map((topic) => ({ topic, errorCode, topicId: null })),
-    };
-  if (api === "OffsetFetch") return { errorCode, offsets: [] };
-  if (api === "DescribeTransactions") return [{ errorCode, state: "" }];
-  if (api === "Fetch") return { errorCode, partitions: [] };
-  return { errorCode, producerId: -1, epoch: -1 };
+function placeNamed(name: string): TopicPartition {
+  const at = name.lastIndexOf("/");
+  return { topic: name.slice(0, at), partition: Number(name.slice(at + 1)) };
 }

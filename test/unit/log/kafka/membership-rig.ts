@@ -76,6 +76,7 @@ export class MembershipRig {
     this.#partitions = partitions;
     this.#isDue = true;
     this.#generation += isDropped ? 2 : 1;
+    this.cluster.model.generation = this.#generation;
     this.#answerHeartbeat(isDropped ? UNKNOWN_MEMBER : REBALANCING);
   }
 

@@ -109,6 +109,7 @@ describe("the input of an owned partition", () => {
     const batches = owned.batches();
     give(target, 0, 1);
     assert.deepEqual(offsetsOf((await batches.next()).value), [0], "the first batch does not wait");
+    await turns();
     const taken: StoredBatch[] = [];
     const next = batches.next().then(({ value }) => taken.push(value));
     for (const offset of [1, 2]) {
@@ -128,9 +129,12 @@ describe("the input of an owned partition", () => {
     owned.addInput("sensors", 0);
     const [target] = owned.targets;
     const batches = owned.batches();
-    give(target, 0, 5);
-    assert.deepEqual(offsetsOf((await batches.next()).value), [0, 1]);
-    assert.deepEqual(offsetsOf((await batches.next()).value), [2, 3]);
+    give(target, 0, 1);
+    assert.deepEqual(offsetsOf((await batches.next()).value), [0]);
+    await turns();
+    give(target, 1, 6);
+    assert.deepEqual(offsetsOf((await batches.next()).value), [1, 2]);
+    assert.deepEqual(offsetsOf((await batches.next()).value), [3, 4]);
     const last = batches.next();
     owned.drain();
     assert.equal((await last).done, true);

@@ -100,6 +100,7 @@ export class ScriptedBrokers {
       learnFrom: async (_, topics) => this.onLearn(topics),
       partitionsOf: () => 1,
       supports: async () => this.describe !== null,
+      brokers: () => ["1"],
       coordinatorOf: async () => "1",
       ask: async <Answer>(nodeId: string, request: KafkaRequest<Answer>, answerMs?: number) => {
         demandOpen();

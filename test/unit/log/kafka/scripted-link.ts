@@ -10,7 +10,8 @@ import type {
   PartitionCode,
   TopicPartition,
 } from "../../../../src/log/kafka/wire/protocol.ts";
-import { answerWith, ClusterModel } from "./cluster-model.ts";
+import { ClusterModel } from "./cluster-model.ts";
+import { answerWith } from "./refusals.ts";
 
 export type Fault =
   /** Has no effect. With `only`, the first partition of the answer is refused and the others take effect. */
@@ -228,6 +229,10 @@ class ScriptedLink implements Link {
 
   async ask<Answer>(nodeId: string, request: KafkaRequest<Answer>): Promise<Answer> {
     return (await this.#cluster.answer(this.#id, request.api, nodeId, request)) as Answer;
+  }
+
+  brokers(): readonly string[] {
+    return this.#cluster.model.brokers;
   }
 
   anyBroker(): string {

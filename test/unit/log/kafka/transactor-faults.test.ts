@@ -4,36 +4,12 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
+import { anyScript } from "./any-faults.ts";
 import { makeDelaysInstant } from "./instant-delays.ts";
-import { type Fault, type Scripted, ScriptedCluster, type Step } from "./scripted-link.ts";
+import { ScriptedCluster } from "./scripted-link.ts";
 import { OUTPUT, outputsOf, TRANSACTIONAL_ID, TransactorRig } from "./transactor-rig.ts";
 
 const { clock } = makeDelaysInstant();
-
-const steps: readonly Step[] = [
-  ...(["Connect", "FindCoordinator", "InitProducerId", "OffsetFetch", "Metadata"] as const),
-  ...(["AddPartitionsToTxn", "Produce", "AddOffsetsToTxn", "TxnOffsetCommit", "EndTxn"] as const),
-];
-const passing = [2, 3, 5, 6, 7, 14, 15, 16, 19, 20, 45, 46, 47, 48, 49, 51, 52, 90];
-
-const fault: fc.Arbitrary<Fault> = fc.oneof(
-  fc.record({ kind: fc.constant("refused" as const), code: fc.constantFrom(...passing) }),
-  fc.record({
-    kind: fc.constant("refused" as const),
-    code: fc.constantFrom(...passing),
-    only: fc.constantFrom("first" as const, "last" as const),
-  }),
-  fc.record({ kind: fc.constantFrom("request lost" as const, "answer lost" as const) }),
-  fc.record({ kind: fc.constant("delayed" as const), behind: fc.nat(40) }),
-  fc.record({ kind: fc.constant("closed" as const), isApplied: fc.boolean() }),
-  fc.record({ kind: fc.constantFrom("partial" as const, "twice" as const, "unasked" as const) }),
-);
-
-const scripted: fc.Arbitrary<Scripted> = fc.record({
-  step: fc.constantFrom(...steps),
-  nth: fc.nat(12),
-  fault,
-});
 
 /** An event before the n-th request: a leader moves, or the coordinator times out the transaction. */
 const event = fc.record({
@@ -45,7 +21,7 @@ const event = fc.record({
 type Event = typeof event extends fc.Arbitrary<infer T> ? T : never;
 
 const story = fc.record({
-  script: fc.array(scripted, { maxLength: 25 }),
+  script: anyScript,
   events: fc.array(event, { maxLength: 6 }),
   busyAfterEnd: fc.nat(3),
   commits: fc.integer({ min: 1, max: 6 }),

@@ -121,7 +121,7 @@ describe("positions that contradict each other", () => {
     const rig = rigWith(50, 40);
     let looks = 0;
     rig.onRead = () => {
-      if (++looks === 8) rig.cluster.model.setGroupOffset(GROUP, PLACE, 50);
+      if (++looks === 7) rig.cluster.model.setGroupOffset(GROUP, PLACE, 50);
     };
     assert.deepEqual([...(await rig.open())], [[INPUT, 50]]);
     assert.equal(looks, 8);

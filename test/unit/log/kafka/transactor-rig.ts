@@ -10,6 +10,7 @@ import {
   positionsKey,
   type StoredPositions,
 } from "../../../../src/log/kafka/positions.ts";
+import { SharedTransactions } from "../../../../src/log/kafka/shared-transactions.ts";
 import { Transactor } from "../../../../src/log/kafka/transactor.ts";
 import type { Commit } from "../../../../src/log/log.ts";
 import type { Clock } from "../../../../src/runtime/clock.ts";
@@ -56,7 +57,12 @@ export class TransactorRig {
       openLink: cluster.openLink,
       ...{ group: GROUP, partition: 0, positionsTopic: STATE, positionRule, findTopic },
       ...{ inputs: [INPUT], outputs: [OUTPUT, STATE], spreadOutputs: spread },
-      transactions: { timeoutMs: 60_000, onEnd: (outcome) => void this.ends.push(outcome) },
+      transactions: new SharedTransactions({
+        member: () => ({ group: GROUP, memberId: "m", generation: cluster.model.generation }),
+        watcher: { began: () => undefined, ended: () => undefined },
+        onEnd: (outcome) => void this.ends.push(outcome),
+      }),
+      timeoutMs: 60_000,
       producer: { compression: "none", clock },
       lost: this.lost.signal,
       readPositions: async () => {

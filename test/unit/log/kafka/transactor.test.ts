@@ -5,15 +5,7 @@ import { describe, test } from "node:test";
 import type { TopicPartition } from "../../../../src/log/kafka/wire/protocol.ts";
 import { makeDelaysInstant, turns } from "./instant-delays.ts";
 import type { Fault, Step } from "./scripted-link.ts";
-import {
-  commitOf,
-  INPUT,
-  OUTPUT,
-  outputsOf,
-  STATE,
-  TRANSACTIONAL_ID,
-  TransactorRig,
-} from "./transactor-rig.ts";
+import { commitOf, INPUT, OUTPUT, STATE, TRANSACTIONAL_ID, TransactorRig } from "./transactor-rig.ts";
 
 const { clock } = makeDelaysInstant();
 
@@ -373,28 +365,4 @@ describe("a transaction that the coordinator timed out", () => {
     assert.deepEqual([rig.epochsTaken, rig.confirmedAt.length], [1, 1]);
     assert.match(rig.troubles[0], /EndTxn was answered with INVALID_PRODUCER_EPOCH/);
   });
-});
-
-describe("a write", () => {
-  test("moves no position", async () => {
-    const rig = await openRig();
-    await rig.commit(0);
-    await rig.transactor.write(outputsOf("commit 1"));
-    assert.deepEqual(rig.cluster.model.committedValues(OUTPUT, 0), ["commit 0", "commit 1"]);
-    assert.equal(rig.cluster.model.groupOffset("g", { topic: INPUT, partition: 0 }), 10);
-    assert.equal(rig.sentOf("TxnOffsetCommit").length, 1);
-  });
-
-  for (const step of ["AddPartitionsToTxn", "Produce", "EndTxn"] as const) {
-    for (const kind of ["answer lost", "request lost"] as const) {
-      test(`is made once when ${step} meets this: ${kind}`, async () => {
-        const rig = await openRig();
-        rig.cluster.script({ step, nth: 0, fault: { kind } });
-        await rig.transactor.write(outputsOf("commit 0"));
-        await rig.commit(1);
-        rig.assertOrderly();
-        rig.assertCommitted([0, 1]);
-      });
-    }
-  }
 });

@@ -4,23 +4,23 @@ import assert from "node:assert/strict";
 import { createRequire } from "node:module";
 import { describe, test } from "node:test";
 import { encodeRecordBatch } from "../../../../../src/log/kafka/producer.ts";
-import { findCoordinator, offsetFetch } from "../../../../../src/log/kafka/wire/cluster-requests.ts";
+import { findCoordinator } from "../../../../../src/log/kafka/wire/cluster-requests.ts";
 import {
-  addOffsetsToTxn,
-  addPartitionsToTxn,
   apis,
   decodeAnswer,
-  describeTransaction,
   encodeRequest,
-  endTxn,
   fetchCommitted,
-  initProducerId,
   type KafkaRequest,
   listOffsets,
   produce,
-  txnOffsetCommit,
   withoutSession,
 } from "../../../../../src/log/kafka/wire/protocol.ts";
+import {
+  addOffsetsToTxn,
+  addPartitionsToTxn,
+  endTxn,
+  initProducerId,
+} from "../../../../../src/log/kafka/wire/transaction-requests.ts";
 import { WireReader, WireWriter } from "../../../../../src/log/kafka/wire/wire-bytes.ts";
 import { plain, record, stored } from "./batch-bytes.ts";
 
@@ -88,18 +88,6 @@ const rows: readonly (readonly [string, KafkaRequest<unknown>, TheirRequest])[] 
     addOffsetsToTxn(identity, "g"),
     theirs("addOffsetsToTxn", 1).request({ ...theirIdentity, groupId: "g" }),
   ],
-  [
-    "TxnOffsetCommit",
-    txnOffsetCommit(
-      identity,
-      "g",
-      places.map((place) => ({ ...place, offset: offsetOf(place.partition) })),
-    ),
-    theirs("txnOffsetCommit", 1).request({
-      ...{ ...theirIdentity, groupId: "g" },
-      topics: byTopic((partition) => ({ partition, offset: String(offsetOf(partition)), metadata: null })),
-    }),
-  ],
   ...[true, false].map(
     (isCommit) =>
       [
@@ -137,11 +125,6 @@ const rows: readonly (readonly [string, KafkaRequest<unknown>, TheirRequest])[] 
         }),
       ] as const,
   ),
-  [
-    "OffsetFetch",
-    offsetFetch("g", places),
-    theirs("offsetFetch", 4).request({ groupId: "g", topics: byTopic((partition) => ({ partition })) }),
-  ],
   ...(["group", "transaction"] as const).map(
     (kind, coordinatorType) =>
       [
@@ -207,20 +190,15 @@ function writeTopic(
 const large = 2 ** 45 + 1;
 
 describe("an answer is read as kafkajs reads it:", () => {
-  for (const [title, request, folder] of [
-    ["AddPartitionsToTxn", addPartitionsToTxn(identity, places), "addPartitionsToTxn"],
-    ["TxnOffsetCommit", txnOffsetCommit(identity, "g", []), "txnOffsetCommit"],
-  ] as const) {
-    test(title, async () => {
-      const bytes = answerBytes((to, number, code) => to.int32(number).int16(code));
-      assert.deepEqual(decodeAnswer<unknown>(request, bytes), [
-        { topic: "a", partition: 0, errorCode: 0 },
-        { topic: "a", partition: 2, errorCode: 6 },
-      ]);
-      const { errors, topics } = (await theirs(folder, 1).decode(bytes)) as Record<string, unknown>;
-      assert.match(JSON.stringify(errors ?? topics), /"partition":2,"errorCode":6/);
-    });
-  }
+  test("AddPartitionsToTxn", async () => {
+    const bytes = answerBytes((to, number, code) => to.int32(number).int16(code));
+    assert.deepEqual(decodeAnswer<unknown>(addPartitionsToTxn(identity, places), bytes), [
+      { topic: "a", partition: 0, errorCode: 0 },
+      { topic: "a", partition: 2, errorCode: 6 },
+    ]);
+    const { errors } = (await theirs("addPartitionsToTxn", 1).decode(bytes)) as Record<string, unknown>;
+    assert.match(JSON.stringify(errors), /"partition":2,"errorCode":6/);
+  });
 
   for (const [title, request, folder] of [
     ["AddOffsetsToTxn", addOffsetsToTxn(identity, "g"), "addOffsetsToTxn"],
@@ -263,17 +241,6 @@ describe("an answer is read as kafkajs reads it:", () => {
     assert.match(their, new RegExp(`"partition":2,"errorCode":6,"timestamp":"-1","offset":"${large}"`));
   });
 
-  test("OffsetFetch", async () => {
-    const to = new WireWriter().int32(0);
-    writeTopic(to, (_, number, code) => to.int32(number).int64(-1).string(null).int16(code)).int16(14);
-    const { errorCode, offsets } = decodeAnswer(offsetFetch("g", places), to.bytes);
-    assert.equal(errorCode, 14);
-    assert.deepEqual(offsets[1], { topic: "a", partition: 2, errorCode: 6, offset: -1 });
-    const their = await theirs("offsetFetch", 4).decode(to.bytes);
-    assert.equal(their.errorCode, 14);
-    assert.match(JSON.stringify(their), /"partition":2,"offset":"-1","metadata":(null|""),"errorCode":6/);
-  });
-
   test("FindCoordinator", async () => {
     const bytes = new WireWriter().int32(0).int16(0).string(null).int32(5).string("host").int32(9_092).bytes;
     const read = decodeAnswer(findCoordinator("group", "g"), bytes);
@@ -314,22 +281,10 @@ describe("an answer is read as kafkajs reads it:", () => {
 
 describe("a truncated answer", () => {
   test("is refused, wherever it ends", () => {
-    const to = new WireWriter().int32(0);
-    writeTopic(to, (_, number, code) => to.int32(number).int64(1).string("meta").int16(code)).int16(0);
-    for (let length = 0; length < to.bytes.length; length++) {
-      const cut = Buffer.from(to.bytes.subarray(0, length));
-      assert.throws(() => decodeAnswer(offsetFetch("g", places), cut), RangeError, `cut at ${length}`);
+    const bytes = answerBytes((to, number, code) => to.int32(number).int16(code).int64(-1).int64(large));
+    for (let length = 0; length < bytes.length; length++) {
+      const cut = Buffer.from(bytes.subarray(0, length));
+      assert.throws(() => decodeAnswer(listOffsets(places, "latest"), cut), RangeError, `cut at ${length}`);
     }
   });
-});
-
-test("the state of a transaction is requested by its id, and its partitions are skipped", () => {
-  const request = describeTransaction("g-0");
-  assert.deepEqual(encodeRequest(request), Buffer.from([0, 2, 4, 0x67, 0x2d, 0x30, 0]));
-  const to = new WireWriter().noTags().int32(0).uvarint(2);
-  to.int16(0).compactString("g-0").compactString("Ongoing");
-  to.int32(60_000).int64(1_700_000_000_000).int64(1000).int16(7);
-  to.uvarint(2).compactString("forecasts").uvarint(3).int32(0).int32(1).noTags();
-  to.noTags().noTags();
-  assert.deepEqual(decodeAnswer(request, to.bytes), [{ errorCode: 0, state: "Ongoing" }]);
 });

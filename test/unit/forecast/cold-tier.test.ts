@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
 import type { SeriesSettings, Window } from "../../../src/domain.ts";
-import { forecastCold } from "../../../src/models/cold.ts";
+import { coldForecastOf } from "../../../src/forecast/to-forecasts.ts";
 import { Series } from "../../../src/window/series.ts";
 import { seriesSettings } from "../../rig/series-settings.ts";
 
@@ -22,15 +22,14 @@ function windowOf(rows: readonly (readonly number[])[], settings: SeriesSettings
 const column = (values: readonly number[]) => values.map((value) => [value]);
 
 function forecastOf(window: Window) {
-  const forecast = forecastCold(window, LEVELS);
+  const forecast = coldForecastOf(window, LEVELS);
   assert.ok(forecast !== null);
-  const { distribution, ...maker } = forecast;
-  return { ...distribution, ...maker };
+  return { ...forecast, quantiles: forecast.quantiles.map(({ values }) => values) };
 }
 
 describe("persistence", () => {
   test("a single point has no forecast", () => {
-    assert.equal(forecastCold(windowOf([[7]]), LEVELS), null);
+    assert.equal(coldForecastOf(windowOf([[7]]), LEVELS), null);
   });
 
   test("the last value stays and the spread grows with the root of the step", () => {
