@@ -14,6 +14,8 @@ import { coldTierOnly, namesOf, type WorkerNames, WorkerProcess } from "./rig/wo
 import { openStreams } from "./rivals/rivals.ts";
 
 const tickMs = 5;
+/** The worker under the load that its fastest rival has at the same share. */
+const atTheirRate = "worker, at the rate of Kafka Streams";
 const patienceMs = 30_000;
 const batchIntervalsMs = [0, 5, 10, 20, 50, 100, 500];
 const shares = [0.1, 0.5, 0.8];
@@ -76,16 +78,21 @@ export async function measureLatency(options: LatencyOptions): Promise<readonly 
       }),
     ),
   ];
+  const worker = contenders[0] as Contender;
   for (const contender of contenders) await inTurn(contender, warmUp);
-  await inTurn(contenders[0] as Contender, (worker) => measureAt(worker, 0, 1_000, warmSeconds));
+  await measureAt(worker, 0, 1_000, warmSeconds);
   const mostByContender = new Map<Contender, number>();
   for (const contender of contenders) mostByContender.set(contender, await inTurn(contender, measureMost));
+  const mostOfRivals = Math.max(...contenders.slice(1).map((rival) => mostByContender.get(rival) ?? 0));
   const measured: Measured[] = [];
   for (const share of shares) {
     for (const contender of contenders) {
       const perSecond = Math.round(share * (mostByContender.get(contender) ?? 0));
       measured.push(await inTurn(contender, () => measureAt(contender, share, perSecond, seconds)));
     }
+    if (mostOfRivals === Number.NEGATIVE_INFINITY) continue;
+    const alike = { ...worker, title: atTheirRate };
+    measured.push(await measureAt(alike, share, Math.round(share * mostOfRivals), seconds));
   }
   for (const contender of contenders) await contender.close();
   const lightLoad = measured[0]?.perSecond ?? 0;
@@ -211,7 +218,7 @@ class Subscriber {
   async #read(): Promise<void> {
     while (this.received < this.#expected) {
       const arrived: Buffer[] = [];
-      await this.#tail.next(({ value }) => arrived.push(value ?? Buffer.alloc(0)));
+      if (!(await this.#tail.next(({ value }) => arrived.push(value ?? Buffer.alloc(0))))) return;
       const nowMs = Date.now();
       for (const value of arrived) {
         const { seriesId, origin } = decodeForecast(value);
@@ -285,6 +292,16 @@ function toSection(
     const verdict = found <= ms ? "" : "; MISSED";
     return `p${whole(100 * level)} at ${percent(share)}: **${whole(found)} ms** (bar: at most ${ms}${verdict}).`;
   });
+  const comparisons = shares.flatMap((share) => {
+    const alike = measured.find((row) => row.share === share && row.contender.title === atTheirRate);
+    const rival = measured.find((row) => row.share === share && row.perSecond === alike?.perSecond);
+    if (alike === undefined || rival === undefined) return [];
+    const both = [0.5, 0.99].map((level) => {
+      const [ours, theirs] = [alike, rival].map(({ latenciesMs }) => quantile(latenciesMs, level));
+      return `p${whole(100 * level)} ${whole(ours as number)} ms against ${whole(theirs as number)}`;
+    });
+    return `With ${whole(rival.perSecond)} observations/s for worker and Kafka Streams alike: ${both.join(", ")}.`;
+  });
   return {
     title: "Latency from arrival to committed forecast",
     method:
@@ -311,6 +328,6 @@ function toSection(
       ]),
       ...[...absences].map(([title, reason]) => ["", title, `not run: ${reason}`, "", "", "", "", ""]),
     ],
-    outcome: verdicts.join(" "),
+    outcome: [...verdicts, ...comparisons].join(" "),
   };
 }

@@ -27,20 +27,25 @@ export class TopicTail {
       found++;
       read(record, partition);
     };
-    while (found < expected) await this.next(count);
+    while (found < expected) await this.#mustRead(count);
     const ends = await this.#cluster.ends(this.#topic);
     while (ends.some((end, partition) => (this.#positionByPartition.get(partition) ?? 0) < end - 1)) {
-      await this.next(count);
+      await this.#mustRead(count);
     }
   }
 
-  /** The next batch, once there is one. */
-  async next(read: (record: StoredRecord, partition: number) => void): Promise<void> {
+  /** Reads the next batch, once there is one. False if the tail was closed before. */
+  async next(read: (record: StoredRecord, partition: number) => void): Promise<boolean> {
     const { value, done } = await this.#batches.next();
-    if (done === true) throw new Error(`topic ${this.#topic} cannot be read any further`);
+    if (done === true) return false;
     const { partition, records, nextOffset } = value;
     for (const record of records) read(record, partition);
     this.#positionByPartition.set(partition, nextOffset);
+    return true;
+  }
+
+  async #mustRead(read: (record: StoredRecord, partition: number) => void): Promise<void> {
+    if (!(await this.next(read))) throw new Error(`topic ${this.#topic} cannot be read any further`);
   }
 
   async close(): Promise<void> {
