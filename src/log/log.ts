@@ -72,7 +72,7 @@ export interface Subscription {
   readonly start: "earliest" | "latest";
   /** The largest number of records in one batch. */
   readonly maxBatchRecords: number;
-  /** The shortest time from one batch of a partition to the next, unless that is full. Longer on a busy worker. Default: none. */
+  /** The shortest time from one batch of a partition to the next, unless that is full. Default: none. */
   readonly batchIntervalMs?: number;
 }
 

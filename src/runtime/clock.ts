@@ -38,23 +38,6 @@ export function cpuSeconds(): number {
   }
 }
 
-/** How long one measurement of the event loop lasts at least. */
-const BUSY_WINDOW_MS = 100;
-
-/** Share of the recent past that the event loop of this thread was busy for: 0 when idle, 1 when it never rested. */
-export function meterBusyShare(): () => number {
-  let start = performance.eventLoopUtilization();
-  let share = 0;
-  return () => {
-    const { active, idle, utilization } = performance.eventLoopUtilization(start);
-    if (active + idle >= BUSY_WINDOW_MS) {
-      share = utilization;
-      start = performance.eventLoopUtilization();
-    }
-    return share;
-  };
-}
-
 export const systemClock: Timers = {
   nowMs: () => Date.now(),
   after: (ms, act) => {

@@ -1,29 +1,23 @@
 // Decides when partitions may form batches: all at the same moments, so that their results share a transaction. Records that
-// arrive in between share the next one. A moment comes at the earliest when the last shared transaction has ended and the
-// batch interval has passed. The busier the event loop is, the longer that interval: waiting grows as queues do, by
-// 1 / (1 − share of time that the loop is busy).
-
-/** Most times the configured interval that a busy worker waits. */
-const LARGEST_FACTOR = 10;
+// arrive in between share the next one. A moment comes as soon as the last shared transaction has ended and the batch interval
+// has passed. So batches grow by themselves on a busy worker, whose transactions take longer.
 
 export class BatchPacer {
-  readonly #idleMs: number;
-  readonly #busyShare: () => number;
+  readonly #intervalMs: number;
   readonly #waiting = new Set<() => void>();
   #isOpen = true;
   #isClosing = false;
   #isResting = false;
   #isCommitting = false;
 
-  /** `busyShare`: between 0 and 1. */
-  constructor(idleMs: number, busyShare: () => number) {
-    this.#idleMs = idleMs;
-    this.#busyShare = busyShare;
+  /** At 0, batches may be formed at any time. */
+  constructor(intervalMs: number) {
+    this.#intervalMs = intervalMs;
   }
 
   /** Whether a batch may be formed now. If not, `retry` is called when it may. */
   tryBegin(retry: () => void): boolean {
-    if (this.#idleMs === 0) return true;
+    if (this.#intervalMs === 0) return true;
     if (!this.#isOpen) {
       this.#waiting.add(retry);
       return false;
@@ -48,11 +42,6 @@ export class BatchPacer {
     this.#openIfDue();
   }
 
-  /** Time from one moment to the next, if no transaction takes longer. */
-  get intervalMs(): number {
-    return this.#idleMs * Math.min(LARGEST_FACTOR, 1 / (1 - this.#busyShare()));
-  }
-
   /** After this turn of the event loop: the other partitions that have input join in. */
   #closeSoon(): void {
     if (this.#isClosing) return;
@@ -64,7 +53,7 @@ export class BatchPacer {
       setTimeout(() => {
         this.#isResting = false;
         this.#openIfDue();
-      }, this.intervalMs);
+      }, this.#intervalMs);
     });
   }
 

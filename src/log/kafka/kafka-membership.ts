@@ -4,7 +4,7 @@
 //   - dropped by the group, or an assignment missed: another member may have owned our partitions meanwhile, so every
 //     ownership ends and is opened again.
 
-import { type Clock, meterBusyShare } from "../../runtime/clock.ts";
+import type { Clock } from "../../runtime/clock.ts";
 import { ForecastnetError, PartitionLostError } from "../../runtime/errors.ts";
 import type { Logger } from "../../runtime/logging.ts";
 import { firesWithin, settlesWithin, untilFired } from "../../runtime/waiting.ts";
@@ -68,7 +68,7 @@ export class KafkaMembership implements Membership {
     this.#options = options;
     const { subscription, sessionTimeoutMs, openLink } = options;
     this.#health = new GroupHealth(options.clock, sessionTimeoutMs);
-    this.#pacer = new BatchPacer(subscription.batchIntervalMs ?? 0, meterBusyShare());
+    this.#pacer = new BatchPacer(subscription.batchIntervalMs ?? 0);
     this.#member = new GroupMember({
       openLink,
       group: subscription.group,

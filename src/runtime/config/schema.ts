@@ -343,7 +343,7 @@ export const schema = {
       1000,
     ),
     batchIntervalMs: setting(
-      "Shortest time between two batches, which all partitions form at the same moments, while the worker is idle; up to ten times as long while it is busy. A longer time makes fewer, larger transactions: they cost less, and forecasts come later. A full batch never waits.",
+      "Shortest time between two batches, which all partitions form at the same moments. A transaction that takes longer delays the next batch until it ends. A longer time makes fewer, larger transactions: they cost less, and forecasts come later. A full batch never waits.",
       integer(0, 60_000),
       10,
     ),

@@ -52,7 +52,7 @@ function openLane(given: LaneParts) {
     partition: 1,
     topics: positions.map(([topic]) => topic),
     maxBatchBytes: 1_000_000,
-    pacer: new BatchPacer(0, () => 0),
+    pacer: new BatchPacer(0),
     subscription: {
       group: "g",
       inputs: [],

@@ -24,7 +24,7 @@ function open(options: { maxBatchRecords?: number; intervalMs?: number; reads?: 
   let resumes = 0;
   const owned = new OwnedKafkaPartition({
     partition: 1,
-    pacer: new BatchPacer(options.intervalMs ?? 0, () => 0),
+    pacer: new BatchPacer(options.intervalMs ?? 0),
     maxBatchRecords: options.maxBatchRecords ?? 10,
     maxBatchBytes: 1_000_000,
     positionsTopic: "state",
