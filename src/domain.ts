@@ -165,7 +165,7 @@ export interface Quantile {
 
 /**
  * What one method says about the τ steps after a window, before calibration. Arrays hold channel after channel,
- * τ steps each.
+ * τ steps each. On the path of a lane they are used again for the next forecast, so whoever keeps a forecast copies it.
  */
 export interface RawForecast {
   /** Derived from series, origin and model version: a replay produces the same id. */

@@ -4,6 +4,7 @@
 // broken engine is not a failure of a model: it fails the batch, which the next owner of the partition repeats.
 
 import type { Batch, RawForecast, Tier, Window } from "../domain.ts";
+import { type BaselineArrays, baselineArrays } from "../models/baseline.ts";
 import { boundDistribution } from "../models/bounds.ts";
 import type { Families } from "../models/families.ts";
 import type { Distribution, ForecastAnswer, ForecastTask, Model } from "../models/family.ts";
@@ -16,7 +17,7 @@ import type { Logger } from "../runtime/logging.ts";
 import type { FallbackReason, ForecastMetrics, ModelMetrics, TurnTimer } from "../runtime/metric-groups.ts";
 import type { ModelStore } from "./model-store.ts";
 
-/** Each is made when it is read, so they can be read once. */
+/** Each is made when it is read, so they can be read once. The next one may use its arrays again. */
 type ForecastsInTurn = Iterable<RawForecast>;
 
 /**
@@ -99,14 +100,16 @@ export class Forecaster {
   readonly #parts: ForecasterParts;
   /** Models whose failure has been logged. */
   readonly #logged = new WeakSet<Model>();
+  readonly #arrays: ColdArrays;
 
   constructor(parts: ForecasterParts) {
     this.#parts = parts;
+    this.#arrays = new ColdArrays(parts.levels.length);
   }
 
   /**
    * One entry per window; null when the series is too young for any forecast. Models are asked at once; the entries are
-   * made as they are read.
+   * made as they are read, and are valid until the next one is.
    */
   forecast(windows: readonly Window[]): MadeInTurn | Promise<MadeInTurn> {
     const { models } = this.#parts;
@@ -114,7 +117,7 @@ export class Forecaster {
   }
 
   *#forecastCold(windows: readonly Window[]): MadeInTurn {
-    for (const window of windows) yield coldForecastOf(window, this.#parts.levels);
+    for (const window of windows) yield coldForecastOf(window, this.#parts.levels, this.#arrays);
   }
 
   async #forecastWithModels(windows: readonly Window[]): Promise<MadeInTurn> {
@@ -132,7 +135,7 @@ export class Forecaster {
     for (let i = 0; i < windows.length; i++) {
       const task = tasks[i];
       const forecast = task === null ? null : this.#accept(windows[i], task.model, answers[next++]);
-      yield forecast ?? coldForecastOf(windows[i], this.#parts.levels);
+      yield forecast ?? coldForecastOf(windows[i], this.#parts.levels, this.#arrays);
     }
   }
 
@@ -180,15 +183,40 @@ export class Forecaster {
   }
 }
 
+/** Arrays of the last forecast of each size. An array for each forecast would keep the garbage collector busy. */
+class ColdArrays {
+  readonly #levels: number;
+  readonly #byOutputs = new Map<number, BaselineArrays>();
+
+  constructor(levels: number) {
+    this.#levels = levels;
+  }
+
+  for({ channels, settings }: Window): BaselineArrays {
+    const outputs = channels * settings.horizon;
+    let arrays = this.#byOutputs.get(outputs);
+    if (arrays === undefined) {
+      arrays = baselineArrays(outputs, this.#levels);
+      this.#byOutputs.set(outputs, arrays);
+    }
+    return arrays;
+  }
+}
+
 /**
  * The cold tier: seasonal naive from two seasons on, persistence before, within the bounds of the series. Null when the window
- * has a single step: how the series moves is not known yet.
+ * has a single step: how the series moves is not known yet. With `arrays`, the forecast is valid until the next one.
  */
-export function coldForecastOf(window: Window, levels: readonly number[]): RawForecast | null {
+export function coldForecastOf(
+  window: Window,
+  levels: readonly number[],
+  arrays: ColdArrays | null = null,
+): RawForecast | null {
   const { seriesId: modelKey, seasonalErrors, settings } = window;
+  const target = arrays?.for(window);
   if (seasonalErrors !== null) {
     const seasonal = boundDistribution(
-      forecastSeasonalNaive(window, seasonalErrors, levels),
+      forecastSeasonalNaive(window, seasonalErrors, levels, target),
       settings.bounds,
     );
     const maker: Maker = {
@@ -200,7 +228,7 @@ export function coldForecastOf(window: Window, levels: readonly number[]): RawFo
     return toForecast(window, seasonal, maker, levels);
   }
   if (window.values.length < 2 * window.channels) return null;
-  const persistent = boundDistribution(forecastPersistence(window, levels), settings.bounds);
+  const persistent = boundDistribution(forecastPersistence(window, levels, target), settings.bounds);
   const maker: Maker = { tier: "cold", method: "persistence", modelKey, modelVersion: persistenceVersion };
   return toForecast(window, persistent, maker, levels);
 }

@@ -10,6 +10,22 @@ export interface BaselineForecast {
   readonly quantiles: readonly (readonly number[])[];
 }
 
+/** What a forecast is written to. A caller that passes each forecast on before the next one uses the same arrays again. */
+export interface BaselineArrays {
+  readonly mean: number[];
+  readonly standardDeviation: number[];
+  /** One per level. */
+  readonly quantiles: readonly number[][];
+}
+
+/** `outputs`: channels × horizon. */
+export function baselineArrays(outputs: number, levels: number): BaselineArrays {
+  // Made of doubles, which an array of integers would have to be turned into.
+  const numbers = () => Array.from({ length: outputs }, () => 0.5);
+  const quantiles = Array.from({ length: levels }, numbers);
+  return { mean: numbers(), standardDeviation: numbers(), quantiles };
+}
+
 /** Spread of the errors of one channel, one step ahead. */
 export interface Band {
   readonly standardDeviation: number;
@@ -42,35 +58,31 @@ export function growthOf(horizon: number, season: number): readonly number[] {
 }
 
 /**
- * Puts bands around the means. `growth` has one factor per step. Plain loops fill arrays of fixed length, for speed: this
- * runs for every observation of a fleet.
+ * Puts bands around the means. `growth` has one factor per step. Plain loops, for speed: this runs for every observation of a
+ * fleet.
  */
 export function spreadAround(
-  mean: readonly number[],
+  { mean, standardDeviation, quantiles }: BaselineArrays,
   bands: readonly Band[],
   growth: readonly number[],
-  levels: readonly number[],
-): Pick<BaselineForecast, "standardDeviation" | "quantiles"> {
-  const standardDeviation = new Array<number>(mean.length);
-  bands.forEach((band, c) => {
+): void {
+  for (let c = 0; c < bands.length; c++) {
+    const band = bands[c];
     const first = c * growth.length;
     for (let h = 0; h < growth.length; h++) standardDeviation[first + h] = band.standardDeviation * growth[h];
-  });
-  const quantiles = levels.map((_, l) => quantileAround(mean, bands, growth, l));
-  return { standardDeviation, quantiles };
+    for (let l = 0; l < quantiles.length; l++)
+      addError(quantiles[l], mean, { error: band.quantiles[l], first, growth });
+  }
 }
 
-function quantileAround(
+function addError(
+  values: number[],
   mean: readonly number[],
-  bands: readonly Band[],
-  growth: readonly number[],
-  l: number,
-): readonly number[] {
-  const values = new Array<number>(mean.length);
-  for (let c = 0; c < bands.length; c++) {
-    const error = bands[c].quantiles[l];
-    const first = c * growth.length;
-    for (let h = 0; h < growth.length; h++) values[first + h] = mean[first + h] + error * growth[h];
-  }
-  return values;
+  {
+    error,
+    first,
+    growth,
+  }: { readonly error: number; readonly first: number; readonly growth: readonly number[] },
+): void {
+  for (let h = 0; h < growth.length; h++) values[first + h] = mean[first + h] + error * growth[h];
 }

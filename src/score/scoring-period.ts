@@ -112,20 +112,22 @@ export class ScoringPeriod {
     return matured.count;
   }
 
-  /** The quantiles after calibration, within the bounds of the series; null when the calibration has learnt nothing yet. */
+  /**
+   * The quantiles after calibration, within the bounds of the series; null when the calibration has learnt nothing yet. Valid until the
+   * next call for any series.
+   */
   calibrate(raw: readonly Quantile[], bounds: Bounds | undefined): readonly Quantile[] | null {
     const { calibrator } = this;
     if (calibrator === null || calibrator.learntSteps === 0) return null;
     const { horizon, channels, base } = this.frame;
     const outputs = channels * horizon;
-    const { rows, corrected, blank } = this.#scratch.forOutputs(outputs);
+    const { rows, corrected, calibrated } = this.#scratch.forOutputs(outputs);
     const min = bounds?.min ?? Number.NEGATIVE_INFINITY;
     const max = bounds?.max ?? Number.POSITIVE_INFINITY;
     for (let l = 0; l < raw.length; l++) rows[l] = raw[l].values;
     calibrator.correct(rows, corrected, base);
-    const calibrated: Quantile[] = [];
     for (let l = 0, from = 0; l < raw.length; l++) {
-      const values = blank.slice();
+      const { values } = calibrated[l];
       for (let c = 0, o = 0; c < channels; c++) {
         const level = base[c];
         for (let h = 0; h < horizon; h++, o++) {
@@ -133,7 +135,6 @@ export class ScoringPeriod {
           values[o] = value < min ? min : value > max ? max : value;
         }
       }
-      calibrated.push({ level: raw[l].level, values });
     }
     return calibrated;
   }
@@ -156,8 +157,8 @@ interface OutputScratch {
   readonly rows: (readonly number[])[];
   /** Level after level. */
   readonly corrected: Float32Array;
-  /** To be copied: an array made of doubles never changes its kind. */
-  readonly blank: readonly number[];
+  /** One per level: `corrected` within bounds, as forecasts have it. An array made of doubles never changes its kind. */
+  readonly calibrated: readonly { readonly level: number; readonly values: number[] }[];
 }
 
 /** Memory shared by all series of a score store. Scoring is synchronous, and a fleet is too large for one each. */
@@ -182,7 +183,10 @@ export class Scratch {
       scratch = {
         rows: [],
         corrected: new Float32Array(this.rule.levels.length * outputs),
-        blank: Array.from({ length: outputs }, () => 0.5),
+        calibrated: Array.from(this.rule.levels, (level) => ({
+          level,
+          values: Array.from({ length: outputs }, () => 0.5),
+        })),
       };
       this.#byOutputs.set(outputs, scratch);
     }

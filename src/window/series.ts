@@ -337,9 +337,17 @@ export class Series {
   }
 }
 
-function timesAhead({ grid, interval, offsetMs }: Track, horizon: number): number[] {
-  const timesMs = new Array<number>(horizon);
-  for (let h = 0; h < horizon; h++) timesMs[h] = interval.timeOf(grid.newestSlot + h + 1, offsetMs);
+/** Of an interval of fixed length, which two of its times determine. */
+let lastTimesMs: readonly number[] = [];
+
+/** The series of a fleet report at the same times, one after the other: their windows share an array. */
+function timesAhead({ grid, interval, offsetMs }: Track, horizon: number): readonly number[] {
+  const timeOf = (h: number) => interval.timeOf(grid.newestSlot + h, offsetMs);
+  const isFixed = interval.stepMs > 0;
+  const isSame = lastTimesMs[0] === timeOf(1) && lastTimesMs[horizon - 1] === timeOf(horizon);
+  if (isFixed && isSame && lastTimesMs.length === horizon) return lastTimesMs;
+  const timesMs = Array.from({ length: horizon }, (_, h) => timeOf(h + 1));
+  if (isFixed) lastTimesMs = timesMs;
   return timesMs;
 }
 

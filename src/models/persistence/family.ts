@@ -3,7 +3,15 @@
 //
 // It needs no training, and two steps of history. It is the cold tier of a series that has no two seasons yet.
 
-import { type Band, type BaselineForecast, bandFromFew, growthOf, spreadAround } from "../baseline.ts";
+import {
+  type Band,
+  type BaselineArrays,
+  type BaselineForecast,
+  bandFromFew,
+  baselineArrays,
+  growthOf,
+  spreadAround,
+} from "../baseline.ts";
 import { createBaseline } from "../baseline-family.ts";
 import type { ForecastInput } from "../family.ts";
 
@@ -14,16 +22,18 @@ export const persistenceVersion = "persistence-1";
 export function forecastPersistence(
   { values, channels, settings }: Omit<ForecastInput, "seasonalErrors">,
   levels: readonly number[],
+  target: BaselineArrays = baselineArrays(channels * settings.horizon, levels.length),
 ): BaselineForecast {
   const { horizon } = settings;
   const last = values.length - channels;
-  const mean = new Array<number>(channels * horizon);
+  const { mean } = target;
   const bands = new Array<Band>(channels);
   for (let c = 0; c < channels; c++) {
     mean.fill(values[last + c], c * horizon, (c + 1) * horizon);
     bands[c] = bandFromFew(rmsOfChanges(values, channels, c), last / channels, levels);
   }
-  return { mean, ...spreadAround(mean, bands, growthOf(horizon, 1), levels) };
+  spreadAround(target, bands, growthOf(horizon, 1));
+  return target;
 }
 
 function rmsOfChanges(values: Float64Array, channels: number, channel: number): number {
@@ -39,5 +49,5 @@ export const persistence = createBaseline({
   name: "persistence",
   version: persistenceVersion,
   inputStepsOf: () => 2,
-  forecast: forecastPersistence,
+  forecast: (input, levels) => forecastPersistence(input, levels),
 });

@@ -4,7 +4,15 @@
 // It needs no training. It is the cold tier of a series with two seasons of history, and the baseline of the gate.
 
 import type { ErrorSummary } from "../../domain.ts";
-import { type Band, type BaselineForecast, bandFromFew, growthOf, spreadAround } from "../baseline.ts";
+import {
+  type Band,
+  type BaselineArrays,
+  type BaselineForecast,
+  bandFromFew,
+  baselineArrays,
+  growthOf,
+  spreadAround,
+} from "../baseline.ts";
 import { type BaselineModel, createBaseline } from "../baseline-family.ts";
 import type { ForecastInput } from "../family.ts";
 import { naiveSeasonOf } from "../season.ts";
@@ -20,18 +28,20 @@ export function forecastSeasonalNaive(
   { values, channels, settings }: Omit<ForecastInput, "seasonalErrors">,
   errors: readonly ErrorSummary[],
   levels: readonly number[],
+  target: BaselineArrays = baselineArrays(channels * settings.horizon, levels.length),
 ): BaselineForecast {
   const { horizon } = settings;
   const season = naiveSeasonOf(settings);
   const seasonStart = values.length - season * channels;
-  const mean = new Array<number>(channels * horizon);
+  const { mean } = target;
   for (let c = 0; c < channels; c++) {
     for (let h = 0; h < horizon; h++)
       mean[c * horizon + h] = values[seasonStart + (h % season) * channels + c];
   }
   const growth = growthOf(horizon, season);
   const bands = errors.map((summary) => bandOf(summary, levels));
-  return { mean, ...spreadAround(mean, bands, growth, levels) };
+  spreadAround(target, bands, growth);
+  return target;
 }
 
 function bandOf({ quantiles, rms, count }: ErrorSummary, levels: readonly number[]): Band {

@@ -21,10 +21,12 @@ import { untimed } from "../../rig/untimed.ts";
 import { forecastOf, placementAt, scoreStoreOf, servingOf, settings, windowAt } from "./fixtures.ts";
 
 const HOUR = 3_600_000;
-/** Collects the forecasts as they are. */
-function listForecasts(): ForecastCollector<Forecast> {
-  const forecasts: Forecast[] = [];
-  return { add: (forecast) => forecasts.push(forecast), end: () => forecasts };
+/** Keeps what `take` makes of each forecast, whose arrays are used again for the next one. */
+function collectorOf<T>(take: (forecast: Forecast) => T): () => ForecastCollector<T> {
+  return () => {
+    const taken: T[] = [];
+    return { add: (forecast) => taken.push(take(forecast)), end: () => taken };
+  };
 }
 
 const levels = [0.1, 0.3, 0.7, 0.9];
@@ -89,10 +91,10 @@ class Line {
           dropped: () => {},
         },
       },
-      listForecasts,
+      collectorOf((forecast) => encodeForecast(forecast).toString("hex")),
     );
     for await (const batch of scored) {
-      this.published.push(...batch.items.map((forecast) => encodeForecast(forecast).toString("hex")));
+      this.published.push(...batch.items);
       this.#store(batch.records);
     }
   }
@@ -230,13 +232,11 @@ describe("the score stage", () => {
         dropped: () => {},
       },
     };
-    const results: Batch<Forecast>[] = [];
-    for await (const result of toScored(batches(), scoreStore, parts, listForecasts)) results.push(result);
+    const results: Batch<number | null>[] = [];
+    const maseOf = collectorOf(({ scores }) => scores?.mase ?? null);
+    for await (const result of toScored(batches(), scoreStore, parts, maseOf)) results.push(result);
     const [{ items, records, settle }] = results;
-    assert.deepEqual(
-      items.map(({ scores }) => scores?.mase ?? null),
-      [null, 2],
-    );
+    assert.deepEqual(items, [null, 2]);
     assert.equal(steps, 3);
     assert.equal(settle, batch.settle);
     assert.deepEqual(
