@@ -52,14 +52,14 @@ interface RivalPlan {
 export async function openRivals(options: RivalsOptions): Promise<Rivals> {
   const { bootstrap } = options.cluster;
   return openAll(
-    [...streamsPlans(bootstrap, throughputVariants), ...(await pythonPlans(bootstrap))],
+    [...streamsPlans(bootstrap, "throughput", throughputVariants), ...(await pythonPlans(bootstrap))],
     options,
   );
 }
 
 /** Kafka Streams only, as tuned for latency: its own commit interval, and a short one. */
 export async function openStreams(options: RivalsOptions): Promise<Rivals> {
-  return openAll(streamsPlans(options.cluster.bootstrap, latencyVariants), options);
+  return openAll(streamsPlans(options.cluster.bootstrap, "latency", latencyVariants), options);
 }
 
 async function openAll(plans: readonly RivalPlan[], options: RivalsOptions): Promise<Rivals> {
@@ -88,10 +88,11 @@ const latencyVariants: StreamsVariants = {
   "Kafka Streams, commits every 10 ms": { threads: 2, store: "in-memory", commitMs: 10 },
 };
 
-function streamsPlans(bootstrap: string, variants: StreamsVariants): readonly RivalPlan[] {
+/** `bench`: begins the names of topics. Those of another bench on the same broker hold a past that is not this fleet's. */
+function streamsPlans(bootstrap: string, bench: string, variants: StreamsVariants): readonly RivalPlan[] {
   const missing = missingParts();
   return Object.entries(variants).map(([title, variant]) => {
-    const names = streamsNamesOf(`streams-${variant.threads}-${variant.store}-${variant.commitMs}`);
+    const names = streamsNamesOf(`${bench}-streams-${variant.threads}-${variant.store}-${variant.commitMs}`);
     return {
       kind: "streams",
       title,
