@@ -4,7 +4,7 @@
 import { setImmediate } from "node:timers/promises";
 import { servingFacts } from "../log/codec/model-record.ts";
 import { cohortKey, decidingPartition, isCohortKey } from "../models/cohort.ts";
-import { type Life, lineOf } from "../models/life.ts";
+import { isResting, type Life, lineOf } from "../models/life.ts";
 import type { TrainingReason } from "../training/training-task.ts";
 import type { Decision } from "./decision.ts";
 import { type Assessment, assess } from "./drift.ts";
@@ -91,7 +91,7 @@ export function trainingNeedOf(
   const times = timesOf(seriesId);
   if (live === undefined || times === null || isCohortKey(seriesId)) return null;
   const { phase, restsUntilMs, driftSinceMs, probation } = live.life;
-  if (phase === "training" || times.newestMs < restsUntilMs) return null;
+  if (phase === "training" || isResting(live.life, times.newestMs)) return null;
   const settings = settingsOf(seriesId);
   const rules = rulesOf(settings);
   const { firstFamily, bestFamily, maxAgeMs } = rules;
@@ -106,7 +106,7 @@ export function trainingNeedOf(
     const needed = settings.cohort === "" ? rules.minHistory : 2 * rules.minHistory;
     if (times.steps < needed) return null;
     // It rests only after a training: its linear model was refused.
-    const gain = restsUntilMs > 0 ? promise(noModel) : null;
+    const gain = restsUntilMs !== 0 ? promise(noModel) : null;
     return gain === null ? need("new", firstFamily, mase) : need("upgrade", bestFamily, gain);
   }
   const serving = models.get(seriesId);
@@ -131,7 +131,7 @@ export function trainingNeedOf(
   if (family === "linear" && unseenSteps >= refreshSteps) return need("refresh", family, unseenSteps);
   if (gain !== null) return need("upgrade", bestFamily, gain);
   // After a training without a better model, the age counts from that training.
-  const ageMs = times.newestMs - Math.max(trainedToMs, restsUntilMs);
+  const ageMs = times.newestMs - Math.max(trainedToMs, restsUntilMs || trainedToMs);
   return ageMs <= maxAgeMs ? null : need("age", family === firstFamily ? firstFamily : bestFamily, ageMs);
 }
 
@@ -167,8 +167,8 @@ export async function cohortNeeds(
 async function needOfCohort(lifecycle: PartitionLifecycle, name: string): Promise<TrainingNeed | null> {
   const { scoreStore, models, clock, rulesOf, settingsOf } = lifecycle.view;
   const modelKey = cohortKey(name);
-  const { phase, restsUntilMs } = scoreStore.of(modelKey).life;
-  if (phase === "training" || clock.nowMs() < restsUntilMs) return null;
+  const { life } = scoreStore.of(modelKey);
+  if (life.phase === "training" || isResting(life, clock.nowMs())) return null;
   const serving = models.get(modelKey);
   const { maxAgeMs, bestFamily: family } = rulesOf(settingsOf(modelKey));
   // One model for many series is worth nets from the start.

@@ -166,13 +166,15 @@ export class Retrainer {
   }
 
   #isFree(lifecycle: PartitionLifecycle, modelKey: string): boolean {
-    if ((this.#looksAgainMs.get(modelKey) ?? 0) > this.#parts.clock.nowMs()) return false;
+    if ((this.#looksAgainMs.get(modelKey) ?? Number.NEGATIVE_INFINITY) > this.#parts.clock.nowMs())
+      return false;
     return !this.#isBusy(lifecycle, modelKey) && !this.#backlog.has(modelKey);
   }
 
   /** True when the model is in work, or a decision about it has not taken effect yet, or during a pause. */
   #isBusy(lifecycle: PartitionLifecycle, modelKey: string): boolean {
-    const isTroubled = (this.#troubledUntilMs.get(modelKey) ?? 0) > this.#parts.clock.nowMs();
+    const isTroubled =
+      (this.#troubledUntilMs.get(modelKey) ?? Number.NEGATIVE_INFINITY) > this.#parts.clock.nowMs();
     return this.#busy.has(modelKey) || lifecycle.isDecided(modelKey) || isTroubled;
   }
 

@@ -30,7 +30,7 @@ export interface Probation {
 export interface Life {
   readonly phase: Phase;
   readonly sinceMs: number;
-  /** No training starts before this event time. Of a cohort, which has no event time, wall time. */
+  /** No training starts before this event time; 0 for no such time. Of a cohort, which has no event time, wall time. */
   readonly restsUntilMs: number;
   /** Event time since which the series differs from what its model was trained on. */
   readonly driftSinceMs: number | null;
@@ -53,6 +53,11 @@ export const newLife: Life = Object.freeze({
   competedMs: null,
   verdict: null,
 });
+
+/** Whether no training may start at this time, which is before 0 for series older than 1970. */
+export function isResting({ restsUntilMs }: Life, ms: number): boolean {
+  return restsUntilMs !== 0 && ms < restsUntilMs;
+}
 
 /** The life after a move. Throws on a move that is not in the table: that is a bug. */
 export function moveLife(life: Life, to: Phase, nowMs: number, changes: Partial<Life> = {}): Life {
