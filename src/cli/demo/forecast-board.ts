@@ -4,6 +4,7 @@
 import type { ForecastRecord } from "../../log/codec/schemas.generated.ts";
 import { json, type Routes, text } from "../../runtime/http.ts";
 import type { Reading, Sensor } from "../simulated/fleet.ts";
+import type { Outlook } from "../terminal-chart.ts";
 import { stepMs } from "./settings.ts";
 
 /** The 80 % interval is between these two quantiles. */
@@ -11,13 +12,6 @@ const lowLevel = 0.1;
 const highLevel = 0.9;
 const mostReadings = 256;
 const mostLatencies = 1_000;
-
-/** One step ahead: the median and the 80 % interval around it. */
-export interface Outlook {
-  readonly low: number;
-  readonly median: number;
-  readonly high: number;
-}
 
 /** The live scores that a series' newest forecast states. */
 interface ScoresView {

@@ -1,7 +1,8 @@
 // Draws the demo as lines of text: a screen with totals and a few series with charts, or plain lines for a file or a
 // pipe, which contain no control characters. Pure: the same model and size give the same lines.
 
-import { drawChart } from "./chart.ts";
+import { type Ink, type Line, paint, type Span, widthOf } from "../styled-text.ts";
+import { drawChart } from "../terminal-chart.ts";
 import type { Coverage, Latency, SeriesView } from "./forecast-board.ts";
 import type { NewsItem, Tone } from "./news.ts";
 import {
@@ -15,7 +16,6 @@ import {
   percent,
 } from "./number-text.ts";
 import { stepMs } from "./settings.ts";
-import { type Ink, type Line, paint, type Span, widthOf } from "./styled-text.ts";
 
 export interface DemoModel {
   readonly state: string;

@@ -36,7 +36,7 @@ export function paint(line: Line, width: number, isColoured: boolean): string {
   return painted;
 }
 
-/** The width in columns. Every character that the demo uses is one column wide. */
+/** The width in columns. Every character that we draw with is one column wide. */
 export function widthOf(line: Line): number {
   return line.reduce((sum, { text }) => sum + [...text].length, 0);
 }

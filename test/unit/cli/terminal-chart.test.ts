@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
-import { type ChartStyle, drawChart } from "../../../../src/cli/demo/chart.ts";
-import { paint, widthOf } from "../../../../src/cli/demo/styled-text.ts";
+import { paint, widthOf } from "../../../src/cli/styled-text.ts";
+import { type ChartStyle, drawChart } from "../../../src/cli/terminal-chart.ts";
 
 const oneRow: ChartStyle = { rows: 1, columns: 8, ahead: 2, isColoured: false };
 

@@ -5,8 +5,14 @@
 // the light part extends to one edge, but never into the margin at the top. Without colours the column ends at the
 // median, and the part of the interval above it is shaded.
 
-import type { Outlook } from "./forecast-board.ts";
 import type { Span } from "./styled-text.ts";
+
+/** One step ahead: the median and the 80 % interval around it. */
+export interface Outlook {
+  readonly low: number;
+  readonly median: number;
+  readonly high: number;
+}
 
 const eighths = [" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
 /** Free eighths at the top, which separate charts below one another. */
