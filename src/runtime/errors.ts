@@ -1,12 +1,17 @@
 // Every error we raise ourselves: one class, and one table that says of each code whether trying again can
 // help and what to do. The error pages of the docs are made from this table.
 //
-// What lies on a topic may be damaged, and stays so: whoever must come to a decision all the same takes that in words.
+// A record on a topic can be permanently damaged. Callers that must still decide get the reason as text instead of an exception.
 
 export const errorTable = {
   CONFIG_INVALID: {
     retryable: false,
     remedy: "Correct the keys named in the message; `forecastnet config check` runs the same checks.",
+  },
+  INPUT_INVALID: {
+    retryable: false,
+    remedy:
+      "Correct the line that the message names, or tell the command what the columns are: --time, --series, --value.",
   },
   TOPIC_MISSING: {
     retryable: false,

@@ -9,6 +9,7 @@ export type Rule = (files: readonly SourceFile[]) => string[];
 /** From the top down. Names on one line never import one another; `domain` imports nothing. */
 const layers: readonly (readonly string[])[] = [
   ["cli"],
+  ["backtest"],
   ["replay"],
   ["service"],
   ["pipeline"],
@@ -16,7 +17,7 @@ const layers: readonly (readonly string[])[] = [
   ["isolate-failures", "lifecycle"],
   ["gate"],
   ["source", "window", "forecast", "score", "sink", "training"],
-  ["engine", "log"],
+  ["engine", "log", "csv", "plots"],
   ["models"],
   ["runtime"],
   ["domain"],
@@ -80,6 +81,7 @@ const packageDoors: Readonly<Record<string, Door>> = {
   "@tensorflow/tfjs": { home: /^src\/engine\/tensorflow\//, homeName: "src/engine/tensorflow/" },
   "@tensorflow/tfjs-node-gpu": { home: /^src\/engine\/tensorflow\//, homeName: "src/engine/tensorflow/" },
   "prom-client": { home: /^src\/runtime\/metrics\.ts$/, homeName: "src/runtime/metrics.ts" },
+  "csv-parse": { home: /^src\/csv\/rows\.ts$/, homeName: "src/csv/rows.ts" },
   pino: { home: /^src\/runtime\/logging\.ts$/, homeName: "src/runtime/logging.ts" },
   convict: { home: /^src\/runtime\/config\b/, homeName: "src/runtime/config" },
   croner: { home: /^src\/runtime\/cron\.ts$/, homeName: "src/runtime/cron.ts" },
