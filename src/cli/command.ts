@@ -64,6 +64,10 @@ interface Command<F extends Flags, A extends string> {
   readonly flags: F;
   /** Empty for a command that does one thing. */
   readonly actions: Readonly<Record<A, Action<F>>>;
+  /** What stands after a command that does one thing; absent when nothing may. */
+  readonly operands?: { readonly name: string; readonly doc: string };
+  /** Command lines with what each does. */
+  readonly examples?: readonly (readonly [line: string, doc: string])[];
   /** Whether the command also takes the flags of the configuration. */
   readonly takesConfig: boolean;
 }
@@ -72,6 +76,8 @@ interface CommandLine<F extends Flags, A extends string> {
   readonly action: A;
   /** The action's argument; empty when it takes none. */
   readonly argument: string;
+  /** Empty for a command with actions. */
+  readonly operands: readonly string[];
   readonly values: { readonly [N in keyof F]: F[N] extends Flag<infer T> ? T : never };
   /** The flags of the configuration, to be passed to the loader. */
   readonly configArgv: readonly string[];
@@ -125,10 +131,10 @@ export function readCommandLine<F extends Flags, A extends string>(
 ): CommandLine<F, A> {
   const configKeys = command.takesConfig ? ["config", ...settings.keys()] : [];
   const { given, positionals } = parse(command.flags, configKeys, argv);
-  const { action, argument } = readAction(command, given, positionals);
+  const { action, argument, operands } = readAction(command, given, positionals);
   const values = Object.entries(command.flags).map(([name, flag]) => [name, readValue(name, flag, given)]);
   const configArgv = configKeys.filter((name) => name in given).map((name) => `--${name}=${given[name]}`);
-  return { action, argument, values: Object.fromEntries(values), configArgv };
+  return { action, argument, operands, values: Object.fromEntries(values), configArgv };
 }
 
 type GivenFlags = Readonly<Record<string, unknown>>;
@@ -150,11 +156,15 @@ function parse(flags: Flags, configKeys: readonly string[], argv: readonly strin
 }
 
 function readAction<F extends Flags, A extends string>(
-  { name, actions }: Command<F, A>,
+  { name, actions, operands }: Command<F, A>,
   given: GivenFlags,
   positionals: readonly string[],
-): { readonly action: A; readonly argument: string } {
+): Pick<CommandLine<F, A>, "action" | "argument" | "operands"> {
   const names = Object.keys(actions) as A[];
+  if (operands !== undefined) {
+    if (positionals.length === 0) throw new UsageError(`${name} needs ${operands.name}`);
+    return { action: "" as A, argument: "", operands: positionals };
+  }
   const [action, argument = "", ...more] = names.length === 0 ? ["" as A, "", ...positionals] : positionals;
   const spec = names.includes(action as A) ? actions[action as A] : undefined;
   if (spec === undefined && names.length > 0) {
@@ -164,7 +174,7 @@ function readAction<F extends Flags, A extends string>(
   const [stray] = spec?.argument === undefined ? [argument, ...more].filter((word) => word !== "") : more;
   if (stray !== undefined) throw new UsageError(`unexpected argument ${stray}`);
   if (spec !== undefined) checkFlags(action as A, spec, argument, given);
-  return { action: action as A, argument };
+  return { action: action as A, argument, operands: [] };
 }
 
 function checkFlags<F extends Flags>(
@@ -196,8 +206,9 @@ function readValue(name: string, { format, fallback }: Flag<unknown>, given: Giv
 
 /** The help text of a command, from its declaration. */
 export function helpText<F extends Flags, A extends string>(command: Command<F, A>): string {
-  const { name, summary, flags, takesConfig } = command;
+  const { name, summary, flags, takesConfig, operands, examples = [] } = command;
   const actions = Object.entries<Action<F>>(command.actions);
+  const operandRows = operands === undefined ? [] : [[operands.name, operands.doc] as const];
   const actionRows = actions.map(([action, { argument, doc }]) => [join(action, argument), doc] as const);
   const flagRows = Object.entries(flags).map(([flag, { valueName, doc, fallback }]) => {
     const users = actions.filter(([, spec]) => spec.flags.includes(flag)).map(([action]) => action);
@@ -205,12 +216,14 @@ export function helpText<F extends Flags, A extends string>(command: Command<F, 
     const suffix = fallback === undefined ? "" : ` (default ${fallback})`;
     return [join(`--${flag}`, valueName), `${prefix}${doc}${suffix}`] as const;
   });
-  const width = Math.max(...[...actionRows, ...flagRows].map(([sign]) => sign.length));
+  const width = Math.max(...[...operandRows, ...actionRows, ...flagRows].map(([sign]) => sign.length));
   const lines = (rows: readonly (readonly [string, string])[]) =>
     rows.map(([sign, doc]) => `  ${sign.padEnd(width)}  ${doc}`);
   return [
-    `usage: forecastnet ${name}${actions.length > 0 ? " ACTION" : ""} [options]`,
+    `usage: forecastnet ${name}${actions.length > 0 ? " ACTION" : ""}${operands === undefined ? "" : ` ${operands.name}`} [options]`,
     `\n${summary}`,
+    ...(examples.length > 0 ? ["\nexamples:", ...examples.flatMap(exampleLines)] : []),
+    ...(operandRows.length > 0 ? ["", ...lines(operandRows)] : []),
     ...(actions.length > 0 ? ["\nactions:", ...lines(actionRows)] : []),
     ...(flagRows.length > 0 ? ["\noptions:", ...lines(flagRows)] : []),
     ...(takesConfig ? [`\n${configHelp}`] : []),
@@ -219,6 +232,10 @@ export function helpText<F extends Flags, A extends string>(command: Command<F, 
 
 export const configHelp = `Every key of the configuration is also a flag, such as --kafka.brokers=host:9092; --config FILE names a file
 with such keys. See docs/configuration.md.`;
+
+function exampleLines([line, doc]: readonly [string, string]): readonly string[] {
+  return [`  # ${doc}`, `  ${line}`];
+}
 
 function join(sign: string, value: string | null | undefined): string {
   return value == null ? sign : `${sign} ${value}`;

@@ -3,9 +3,11 @@
 
 import { processEnvironment } from "../runtime/config/load.ts";
 import { ForecastnetError } from "../runtime/errors.ts";
+import { runBacktestCommand } from "./backtest/backtest.ts";
 import { type CommandIo, configHelp, exitCodes } from "./command.ts";
 import { runConfigCommand } from "./config.ts";
 import { runDemoCommand } from "./demo/demo.ts";
+import { runForecastCommand } from "./forecast/forecast.ts";
 import { runModelsCommand } from "./models/models.ts";
 import { runProbeCommand } from "./probe.ts";
 import { runSensorsCommand } from "./sensors.ts";
@@ -22,6 +24,8 @@ interface NamedCommand {
 
 const commands: Readonly<Record<string, NamedCommand>> = {
   demo: { summary: "simulated sensors, forecasts and a live view; needs no broker", run: runDemoCommand },
+  forecast: { summary: "forecast the series of CSV files; needs no broker", run: runForecastCommand },
+  backtest: { summary: "score what workers would have forecast for them", run: runBacktestCommand },
   worker: { summary: "forecast the series of a Kafka cluster", run: runWorkerCommand },
   trainer: { summary: "train the models that workers request", run: runTrainerCommand },
   models: {
@@ -40,7 +44,7 @@ const help = `usage: forecastnet COMMAND [options]
 
 commands:
 ${Object.entries(commands)
-  .map(([name, { summary }]) => `  ${name.padEnd(7)}  ${summary}`)
+  .map(([name, { summary }]) => `  ${name.padEnd(8)}  ${summary}`)
   .join("\n")}
 
 \`forecastnet COMMAND --help\` explains a command.
@@ -67,9 +71,9 @@ async function run([name, ...argv]: readonly string[]): Promise<number> {
     return await commands[name].run(argv, io);
   } catch (error) {
     io.err(describe(error));
-    return error instanceof ForecastnetError && error.code === "CONFIG_INVALID"
-      ? exitCodes.invalid
-      : exitCodes.failed;
+    if (!(error instanceof ForecastnetError)) return exitCodes.failed;
+    if (error.code === "CONFIG_INVALID") return exitCodes.invalid;
+    return error.code === "INPUT_INVALID" ? exitCodes.notDone : exitCodes.failed;
   }
 }
 

@@ -1,4 +1,4 @@
-// Quantiles of the normal distribution and of Student's t.
+// Quantiles of the normal distribution and of Student's t, and the tail of the normal distribution.
 
 /** Rational approximation by P. J. Acklam; relative error below 1.2e-9. */
 const A = [
@@ -41,6 +41,25 @@ export function studentQuantile(level: number, freedom: number): number {
   const g3 = (((3 * z2 + 19) * z2 + 17) * z2 - 15) / 384;
   const g4 = ((((79 * z2 + 776) * z2 + 1482) * z2 - 1920) * z2 - 945) / 92160;
   return z * (1 + (g1 + (g2 + (g3 + g4 / freedom) / freedom) / freedom) / freedom);
+}
+
+/**
+ * The probability that a standard normal exceeds `z`, for z ≥ 0: the continued fraction of Laplace beyond 2, the series of the error
+ * function before.
+ */
+export function normalTail(z: number): number {
+  const density = Math.exp((-z * z) / 2) / Math.sqrt(2 * Math.PI);
+  if (z > 2) {
+    let fraction = 0;
+    for (let k = 60; k > 0; k--) fraction = k / (z + fraction);
+    return density / (z + fraction);
+  }
+  let [term, sum] = [z, z];
+  for (let k = 1; Math.abs(term) > 1e-17; k++) {
+    term *= (z * z) / (2 * k + 1);
+    sum += term;
+  }
+  return 0.5 - density * sum;
 }
 
 /** Highest power first. */

@@ -8,6 +8,7 @@
 import type { Observation, Outgoing } from "../domain.ts";
 import { openInProcessEngine } from "../engine/in-process-engine.ts";
 import { avroCodec } from "../log/codec/avro.ts";
+import { decodeForecast } from "../log/codec/forecast-codec.ts";
 import type { ForecastRecord, ModelEventRecord, ModelRecord } from "../log/codec/schemas.generated.ts";
 import type { StoredRecord } from "../log/log.ts";
 import type { Families } from "../models/families.ts";
@@ -45,12 +46,15 @@ export interface ReplayOptions {
 /** The period of the default retraining schedule. */
 const defaultResolutionMs = 5 * 60_000;
 const observationCodec = avroCodec("Observation");
+const eventCodec = avroCodec("ModelEvent");
 
 export class Replay {
   readonly clock: ManualClock;
   readonly #config: AppConfig;
   readonly #resolutionMs: number;
   readonly #workers: EmbeddedWorkers;
+  /** By topic: where `takeNew` goes on. */
+  readonly #takenTo = new Map<string, number>();
 
   private constructor(config: AppConfig, clock: ManualClock, options: ReplayOptions) {
     const {
@@ -117,6 +121,20 @@ export class Replay {
     return this.#workers.events(this.#config.topics.events);
   }
 
+  /** The forecasts since the last call. */
+  async takeForecasts(): Promise<readonly ForecastRecord[]> {
+    return (await this.#takeNew(this.#config.topics.forecasts)).map(({ value }) =>
+      decodeForecast(value as Buffer),
+    );
+  }
+
+  /** The decisions about models since the last call. */
+  async takeEvents(): Promise<readonly ModelEventRecord[]> {
+    return (await this.#takeNew(this.#config.topics.events)).map(({ value }) =>
+      eventCodec.decode(value as Buffer),
+    );
+  }
+
   /** The models that serve, by model key. */
   models(): Promise<ReadonlyMap<string, ModelRecord>> {
     return this.#workers.models(this.#config.topics.models);
@@ -129,6 +147,18 @@ export class Replay {
 
   close(): Promise<void> {
     return this.#workers.close("the replay is over");
+  }
+
+  async #takeNew(topic: string): Promise<readonly StoredRecord[]> {
+    const from = this.#takenTo.get(topic) ?? 0;
+    const fresh = (await this.read(topic)).filter(({ offset }) => offset >= from);
+    const [first] = fresh;
+    if (first !== undefined && first.offset > from)
+      throw new Error(
+        `records ${from} to ${first.offset - 1} of ${topic} are gone: retainRecords is too small`,
+      );
+    this.#takenTo.set(topic, from + fresh.length);
+    return fresh;
   }
 
   async #write(observations: readonly Observation[]): Promise<void> {

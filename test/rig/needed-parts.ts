@@ -2,6 +2,7 @@
 // fetching them takes longer than a test may. A real broker is not among them; it is started for all files together.
 
 import { missingChartTools } from "./chart.ts";
+import { missingChromium } from "./chromium.ts";
 import { missingHadolint } from "./hadolint.ts";
 import { missingLibrdkafka } from "./librdkafka.ts";
 import { missingOtherNodes } from "./other-nodes.ts";
@@ -42,6 +43,11 @@ export const neededParts: readonly NeededPart[] = [
     name: "other versions of Node",
     isNeededBy: (path) => path.endsWith("/node-versions.test.ts"),
     missing: missingOtherNodes,
+  },
+  {
+    name: "pages in a browser",
+    isNeededBy: (path) => path.startsWith("test/browser/"),
+    missing: missingChromium,
   },
   {
     name: "Prometheus",

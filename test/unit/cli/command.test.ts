@@ -38,6 +38,7 @@ describe("a command line", () => {
     assert.deepEqual(readSensors(), {
       action: "",
       argument: "",
+      operands: [],
       values: {
         series: 40,
         interval: null,

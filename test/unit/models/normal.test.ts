@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { normalQuantile, studentQuantile } from "../../../src/models/normal.ts";
+import { normalQuantile, normalTail, studentQuantile } from "../../../src/models/normal.ts";
 
 function assertNear(actual: number, expected: number, relative: number): void {
   assert.ok(
@@ -16,6 +16,16 @@ describe("quantile functions", () => {
     assertNear(normalQuantile(0.001), -3.090232306167813, 1e-8);
     assert.equal(normalQuantile(0.5), 0);
     assertNear(normalQuantile(0.2), -normalQuantile(0.8), 1e-12);
+  });
+
+  test("the normal tail agrees with tables, and is the inverse of the quantile", () => {
+    assertNear(normalTail(0), 0.5, 1e-12);
+    assertNear(normalTail(1), 0.15865525393145705, 1e-12);
+    assertNear(normalTail(1.959963984540054), 0.025, 1e-12);
+    assertNear(normalTail(3), 0.0013498980316300933, 1e-12);
+    assertNear(normalTail(8), 6.220960574271785e-16, 1e-9);
+    for (const level of [0.6, 0.9, 0.97, 0.98, 0.999])
+      assertNear(normalTail(normalQuantile(level)), 1 - level, 1e-6);
   });
 
   test("Student's quantile agrees with tables", () => {
