@@ -11,7 +11,7 @@ import { readPoints } from "../../csv/points.ts";
 import { anyFamily, familyNames } from "../../models/families.ts";
 import { parseInterval } from "../../models/interval.ts";
 import { integer, number, text } from "../../runtime/config/formats.ts";
-import { loadConfig } from "../../runtime/config/load.ts";
+import { loadConfig, loadWithSources, printGiven } from "../../runtime/config/load.ts";
 import type { AppConfig } from "../../runtime/config/schema.ts";
 import {
   type CommandIo,
@@ -21,7 +21,6 @@ import {
   option,
   runCommand,
   toggle,
-  UsageError,
 } from "../command.ts";
 import { assumedInterval, assumption, columnFlags, csvOperands, csvSources } from "../csv-operands.ts";
 import { type Column, suggestion, tableLines } from "../terminal-text.ts";
@@ -55,6 +54,11 @@ worker with the given series.family, or ${coldSystem}: a worker that trains noth
     json: toggle("print JSON: means, and the scores of every series"),
     csv: toggle("print CSV: the scores of every series"),
     report: option("also write a report with charts", "FILE.html", text("file", /./)),
+    write: option(
+      "also write the configuration of the best system, for workers",
+      "FILE.yaml",
+      text("file", /./),
+    ),
     "fail-above": option(
       "exit code 1 if the first system's mean is above",
       "METRIC=X",
@@ -168,11 +172,30 @@ function report({ values }: BacktestLine, { comparison, runs, series, config, io
     writeFileSync(values.report, reportHtml({ subject, comparison, runs, series, levels }));
     io.err(`${values.report} written`);
   }
+  if (values.write !== null) {
+    writeFileSync(values.write, bestConfig(comparison, runs, io));
+    io.err(`${values.write} written; a worker takes it with --config ${values.write}`);
+  }
   return failure(
     values["fail-above"],
     systems.find(({ name }) => name === runs[0]?.system.name),
     io,
   );
+}
+
+/** With the figures that speak for it. */
+function bestConfig(
+  { systems, comparedSeries }: Comparison,
+  runs: readonly SystemRun[],
+  { env }: CommandIo,
+): string {
+  const [best] = systems as [SystemSummary];
+  const argv = runs.find(({ system }) => system.name === best.name)?.system.argv ?? [];
+  const rows = systems.map(({ name, scores }) => {
+    return `  ${name}: MASE ${decimals(scores?.mase, 3)}, CRPS ${decimals(scores?.crps, 3)}, 80 % interval held ${heldText(scores, 0.8)}`;
+  });
+  const title = `The best of ${systems.length} on ${comparedSeries} series, by forecastnet backtest: ${best.name}.`;
+  return printGiven(loadWithSources({ argv, env }), [title, ...rows].join("\n"));
 }
 
 type Metric = "mase" | "crps" | "rmsse" | "smape" | "msis";
@@ -181,7 +204,10 @@ function failure(rule: string | null, first: SystemSummary | undefined, io: Comm
   if (rule === null || first?.scores == null) return exitCodes.ok;
   const [metric, limit] = rule.split("=") as [string, string];
   const found = first.scores[metric.toLowerCase() as Metric];
-  if (found === null) throw new UsageError(`--fail-above: ${metric} needs an interval among the levels`);
+  if (found === null) {
+    io.err(`--fail-above: ${metric} needs an interval, two levels such as 0.1 and 0.9 among output.levels`);
+    return exitCodes.usage;
+  }
   if (found <= Number(limit)) return exitCodes.ok;
   io.err(`${metric} of ${first.name} is ${found.toFixed(3)}, above ${limit}`);
   return exitCodes.notDone;

@@ -126,6 +126,22 @@ export function printConfig({ given, sourceOf }: LoadedConfig): string {
   return document.toString({ lineWidth: 0 });
 }
 
+/** YAML of what is not a default, below a comment. It can be loaded again. Secrets appear as paths. */
+export function printGiven({ given, sourceOf }: LoadedConfig, comment: string): string {
+  const all = new Document(given);
+  const document = new Document({});
+  for (const key of settings.keys()) {
+    if (sourceOf(key) === "default") continue;
+    const path = key.split(".");
+    document.setIn(path, all.getIn(path, true));
+  }
+  document.commentBefore = comment
+    .split("\n")
+    .map((line) => ` ${line}`)
+    .join("\n");
+  return document.toString({ lineWidth: 0 });
+}
+
 /** Puts the comment after a value on one line, or above a list of objects. */
 function annotate(node: Node, comment: string): void {
   if (isSeq(node) && node.items.some(isMap)) {

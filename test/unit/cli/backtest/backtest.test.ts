@@ -132,6 +132,31 @@ describe("a backtest", () => {
     assert.doesNotMatch(html, /NaN|undefined|<script|https?:|url\(/);
   });
 
+  test("writes the configuration of the best system, which a worker takes as it is", async () => {
+    const target = join(folder, "best.yaml");
+    const { err } = await run(
+      two,
+      "--systems=cold,linear",
+      `--write=${target}`,
+      "--series.gapPolicy=linear",
+      ...fast,
+    );
+    assert.match(err.join("\n"), /best\.yaml written; a worker takes it with --config /);
+    const yaml = readFileSync(target, "utf8");
+    assert.match(
+      yaml,
+      /^# The best of 2 on 2 series, by forecastnet backtest: linear\.\n# {3}linear: MASE 0\.\d+, CRPS/,
+    );
+    const config = loadConfig({ argv: [`--config=${target}`], env: {} });
+    const given = [
+      "--series.gapPolicy=linear",
+      "--series.season=24",
+      "--series.horizon=12",
+      "--series.family=linear",
+    ];
+    assert.deepEqual(config, loadConfig({ argv: given, env: {} }));
+  });
+
   test("fails above the limit that it was given, and not below", async () => {
     const limited = (limit: string) => run(two, "--systems=cold", `--fail-above=${limit}`, ...fast);
     const above = await limited("MASE=0.01");
