@@ -3,7 +3,7 @@
 import { JobThread } from "../engine/threads/job-thread.ts";
 import { WorkQueue } from "../engine/threads/work-queue.ts";
 import type { ConfigInput } from "../runtime/config/sources.ts";
-import type { ReplayTask, ToReplayThread } from "./protocol.ts";
+import type { Protocol, ReplayTask, ToReplayThread } from "./protocol.ts";
 import type { SystemResult } from "./replay-system.ts";
 import { type SeriesPoints, shortestStepMs } from "./series-points.ts";
 
@@ -15,6 +15,7 @@ export interface System {
 }
 
 export interface BacktestOptions {
+  readonly protocol: Protocol;
   readonly systems: readonly System[];
   readonly series: readonly SeriesPoints[];
   readonly env: ConfigInput["env"];
@@ -36,7 +37,7 @@ const MONTH_MS = 30 * 86_400_000;
 
 /** In the order of the systems, each with its series in their order. */
 export async function runBacktest(options: BacktestOptions): Promise<readonly SystemRun[]> {
-  const { systems, series, env, testShare, threads, onProgress } = options;
+  const { protocol, systems, series, env, testShare, threads, onProgress } = options;
   const opened: ReplayThread[] = [];
   const queue = new WorkQueue<ReplayThread>({
     perWorker: 1,
@@ -62,7 +63,7 @@ export async function runBacktest(options: BacktestOptions): Promise<readonly Sy
         const progress = new Int32Array(new SharedArrayBuffer(4));
         counters.push(progress);
         const config = { argv: system.argv, env };
-        const task: ReplayTask = { config, series: own, testShare, resolutionMs, progress };
+        const task: ReplayTask = { protocol, config, series: own, testShare, resolutionMs, progress };
         return queue.add(1, (thread) => thread.replay(task));
       });
       return { system, ...joined(series, await Promise.all(results)) };

@@ -3,7 +3,7 @@
 
 import { normalTail } from "../models/normal.ts";
 import type { SystemRun } from "./backtest.ts";
-import type { SeriesResult } from "./replay-system.ts";
+import type { SeriesResult } from "./scored-series.ts";
 import type { Coverage, Scores } from "./test-scores.ts";
 
 export interface SystemSummary {

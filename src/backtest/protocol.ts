@@ -5,8 +5,16 @@ import type { ConfigInput } from "../runtime/config/sources.ts";
 import type { SystemResult } from "./replay-system.ts";
 import type { SeriesPoints } from "./series-points.ts";
 
+/**
+ * "production": what workers would have published. "rolling": each model is fitted once, and forecasts from origins that lie a horizon
+ * apart.
+ */
+export const protocols = ["production", "rolling"] as const;
+export type Protocol = (typeof protocols)[number];
+
 /** Some series under one system. */
 export interface ReplayTask {
+  readonly protocol: Protocol;
   /** The configuration is loaded again in the thread. */
   readonly config: Pick<ConfigInput, "argv" | "env">;
   readonly series: readonly SeriesPoints[];

@@ -7,7 +7,7 @@ import { element, escapeText, plotStyle } from "../plots/svg.ts";
 import { drawXy, type XyChart } from "../plots/xy-chart.ts";
 import type { SystemRun } from "./backtest.ts";
 import type { BestTwo, Comparison, SystemSummary } from "./comparison.ts";
-import type { SeriesResult } from "./replay-system.ts";
+import type { SeriesResult } from "./scored-series.ts";
 import type { SeriesPoints } from "./series-points.ts";
 import type { ShownForecast } from "./shown-forecasts.ts";
 

@@ -5,6 +5,7 @@ import { parentPort } from "node:worker_threads";
 import { toFailure } from "../engine/threads/job-thread.ts";
 import { loadConfig } from "../runtime/config/load.ts";
 import { ForecastnetError } from "../runtime/errors.ts";
+import { fitOnce } from "./fit-once.ts";
 import type { FromReplayThread, ReplayTask, ToReplayThread } from "./protocol.ts";
 import { replaySystem } from "./replay-system.ts";
 
@@ -20,10 +21,11 @@ post({ kind: "ready", facts: null });
 
 async function answer(
   job: number,
-  { config, series, testShare, resolutionMs, progress }: ReplayTask,
+  { protocol, config, series, testShare, resolutionMs, progress }: ReplayTask,
 ): Promise<void> {
   try {
-    const result = await replaySystem(series, {
+    const run = protocol === "production" ? replaySystem : fitOnce;
+    const result = await run(series, {
       config: loadConfig(config),
       testShare,
       resolutionMs,

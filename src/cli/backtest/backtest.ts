@@ -5,12 +5,13 @@ import { writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { runBacktest, type System, type SystemRun } from "../../backtest/backtest.ts";
 import { type Comparison, compareSystems, type SystemSummary } from "../../backtest/comparison.ts";
+import { protocols } from "../../backtest/protocol.ts";
 import { reportHtml } from "../../backtest/report.ts";
 import { collectPoints, type SeriesPoints } from "../../backtest/series-points.ts";
 import { readPoints } from "../../csv/points.ts";
 import { anyFamily, familyNames } from "../../models/families.ts";
 import { parseInterval } from "../../models/interval.ts";
-import { integer, number, text } from "../../runtime/config/formats.ts";
+import { integer, number, oneOf, text } from "../../runtime/config/formats.ts";
 import { loadConfig, loadWithSources, printGiven } from "../../runtime/config/load.ts";
 import type { AppConfig } from "../../runtime/config/schema.ts";
 import {
@@ -48,6 +49,12 @@ worker with the given series.family, or ${coldSystem}: a worker that trains noth
       `${anyFamily},${coldSystem}`,
     ),
     horizon: option("steps ahead; short for --series.horizon", "N", integer(1, 10_000)),
+    protocol: option(
+      "production: what workers would have published; rolling: models fitted once, origins a horizon apart",
+      "NAME",
+      oneOf(...protocols),
+      "production",
+    ),
     test: option("share of each series, at its end, that is scored", "SHARE", number(0.01, 0.9), "0.3"),
     ...columnFlags,
     jobs: option("replays side by side; by default one for each core", "N", integer(1, 256)),
@@ -134,6 +141,7 @@ async function replay(
   const progress = progressLine();
   try {
     return await runBacktest({
+      protocol: values.protocol,
       systems,
       series,
       env: io.env,

@@ -100,6 +100,28 @@ describe("a backtest", () => {
     assert.ok(Math.abs(held.observed - inside / steps) < 1e-12);
   });
 
+  test("of models that are fitted once scores each step of the test part once", async () => {
+    const { out } = await run(two, "--systems=linear,cold", "--protocol=rolling", "--json", ...fast);
+    const { systems, runs } = JSON.parse(out.join("\n"));
+    assert.deepEqual(
+      runs.map(
+        ({ decisions, series: [pump] }: { decisions: []; series: [{ scores: { steps: number } }] }) => [
+          decisions.length,
+          pump.scores.steps,
+        ],
+      ),
+      [
+        [0, 172],
+        [0, 172],
+      ],
+    );
+    const [linear, cold] = systems;
+    assert.ok(
+      linear.name === "linear" && linear.scores.crps < 0.9 * cold.scores.crps,
+      JSON.stringify(systems),
+    );
+  });
+
   test("trains on data of any age: a lake that was measured from 1921 on has its first model before 1940", async () => {
     const lake = join(projectRoot, "samples", "lake.csv");
     const { out } = await run(lake, "--systems=linear", "--horizon=6", "--json");
