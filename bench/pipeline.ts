@@ -70,7 +70,7 @@ if (wanted.has("scrape")) add(...(await measureScrape(isQuick ? 20 : 100)));
 if (wanted.has("rss")) add(await measureRss(cluster, isQuick ? 150 : 600));
 if (wanted.has("restore")) add(await measureRestore({ cluster, rounds: isQuick ? 1 : 3, isQuick }));
 if (wanted.has("scale")) add(await measureScale(cluster, isQuick ? 10_000 : 100_000));
-if (wanted.has("soak")) add(await measureSoak(cluster, isQuick ? 100 : 2_000));
+if (wanted.has("soak")) add(await measureSoak(cluster, isQuick ? 100 : 500));
 if (wanted.has("growth")) {
   add(...(await measureGrowth({ cluster, rounds: isQuick ? 1 : 5, observations: 50_000 })));
 }
