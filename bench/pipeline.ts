@@ -1,11 +1,9 @@
-// `npm run bench:pipeline`: the figures of the pipeline on a real broker, all in one run. Prints them, and writes
-// its part of docs/benchmarks.md unless the run is a quick one.
+// `npm run bench:pipeline`: the figures of the pipeline on a real broker. Prints them, and writes each part of docs/benchmarks.md as
+// soon as it is measured, unless the run is a quick one. What is compared with each other is measured side by side, in one part.
 //
-//   npm run bench:pipeline                              everything
+//   npm run bench:pipeline                              everything, more than an hour
 //   npm run bench:pipeline -- --quick                   in a few minutes; too short to publish, and to warm up a JVM
-//   npm run bench:pipeline -- --only=throughput,latency these parts, printed only; also memory, scrape, rss, restore,
-//                                                       hour, scale, soak, growth, compression, brokers (throughput on
-//                                                       three of them) and partitions
+//   npm run bench:pipeline -- --only=throughput,latency these parts; their names are below
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -30,70 +28,68 @@ import { measureScrape } from "./scrape.ts";
 import { measureSoak } from "./soak.ts";
 import { measureThroughput } from "./throughput.ts";
 
-const parts = [
-  "throughput",
-  "latency",
-  "memory",
-  "scrape",
-  "rss",
-  "restore",
-  "hour",
-  "scale",
-  "soak",
-  "growth",
-  "compression",
-  "brokers",
-  "partitions",
-] as const;
-type PartName = (typeof parts)[number];
+const titles = {
+  throughput: "The pipeline: throughput",
+  latency: "The pipeline: latency",
+  memory: "The pipeline: memory per series",
+  scrape: "The pipeline: metrics and searches",
+  rss: "The pipeline: resident memory",
+  restore: "The pipeline: restoring a fleet",
+  scale: "The pipeline: 100,000 series",
+  soak: "The pipeline: a day of traffic",
+  growth: "The pipeline: growth of the fleet",
+  compression: "The pipeline: compression",
+  hour: "The pipeline: a restart behind an hour of traffic",
+  brokers: "The pipeline: three brokers",
+  partitions: "The pipeline: many partitions",
+};
+type PartName = keyof typeof titles;
+const parts = Object.keys(titles) as PartName[];
 /** These take more than a few minutes even when they are quick. */
 const longParts: ReadonlySet<PartName> = new Set(["hour", "soak"]);
 
 const isQuick = process.argv.includes("--quick");
 const wanted = wantedParts(process.argv);
-const sections: Section[] = [];
-
-function add(...measured: readonly Section[]): void {
-  for (const section of measured) {
-    sections.push(section);
-    process.stdout.write(`${toMarkdown(section)}\n`);
-  }
-}
-
 const broker = await startBroker();
 const version = brokerVersion(broker);
 const cluster = await Cluster.connect([broker.bootstrap]);
 
 if (wanted.has("throughput") || wanted.has("latency")) await measureThroughputAndLatency();
-if (wanted.has("memory")) add(await measureMemory());
-if (wanted.has("scrape")) add(...(await measureScrape(isQuick ? 20 : 100)));
-if (wanted.has("rss")) add(await measureRss(cluster, isQuick ? 150 : 600));
-if (wanted.has("restore")) add(await measureRestore({ cluster, rounds: isQuick ? 1 : 3, isQuick }));
-if (wanted.has("scale")) add(await measureScale(cluster, isQuick ? 10_000 : 100_000));
-if (wanted.has("soak")) add(await measureSoak(cluster, isQuick ? 100 : 500));
+if (wanted.has("memory")) publish("memory", await measureMemory());
+if (wanted.has("scrape")) publish("scrape", ...(await measureScrape(isQuick ? 20 : 100)));
+if (wanted.has("rss")) publish("rss", await measureRss(cluster, isQuick ? 150 : 600));
+if (wanted.has("restore"))
+  publish("restore", await measureRestore({ cluster, rounds: isQuick ? 1 : 3, isQuick }));
+if (wanted.has("scale")) publish("scale", await measureScale(cluster, isQuick ? 10_000 : 100_000));
+if (wanted.has("soak")) publish("soak", await measureSoak(cluster, isQuick ? 100 : 500));
 if (wanted.has("growth")) {
-  add(...(await measureGrowth({ cluster, rounds: isQuick ? 1 : 5, observations: 50_000 })));
+  publish("growth", ...(await measureGrowth({ cluster, rounds: isQuick ? 1 : 5, observations: 50_000 })));
 }
 if (wanted.has("compression")) {
   const { dataDir } = broker;
   const fleet = { series: 1_000, partitions: 8 };
-  add(await measureCompression({ cluster, dataDir, fleet, rounds: isQuick ? 1 : 3 }));
+  publish("compression", await measureCompression({ cluster, dataDir, fleet, rounds: isQuick ? 1 : 3 }));
 }
 
 await cluster.close();
 await broker.stop();
 // After the one broker has gone: these bring their own.
-if (wanted.has("hour")) add(await measureHour({ series: isQuick ? 2_000 : 10_000, rounds: isQuick ? 1 : 3 }));
+if (wanted.has("hour"))
+  publish("hour", await measureHour({ series: isQuick ? 2_000 : 10_000, rounds: isQuick ? 1 : 3 }));
 if (wanted.has("brokers")) await measureThroughputOnThree();
-if (wanted.has("partitions")) add(await measurePartitions({ idleSeconds: isQuick ? 5 : 20 }));
-if (!isQuick && wanted.size === parts.length) {
+if (wanted.has("partitions"))
+  publish("partitions", await measurePartitions({ idleSeconds: isQuick ? 5 : 20 }));
+
+function publish(part: PartName, ...sections: readonly Section[]): void {
+  for (const section of sections) process.stdout.write(`${toMarkdown(section)}\n`);
+  if (isQuick) return;
   writePart({
-    name: "pipeline",
-    title: "The pipeline",
-    command: "npm run bench:pipeline",
+    name: `pipeline-${part}`,
+    title: titles[part],
+    command: `npm run bench:pipeline -- --only=${part}`,
     facts: {
       Machine: describeMachine(),
-      Broker: `Kafka ${version}, one node, on the same machine`,
+      Broker: `Kafka ${version}, on the same machine`,
       Date: new Date(systemClock.nowMs()).toISOString().slice(0, 10),
     },
     sections,
@@ -117,11 +113,11 @@ async function measureThroughputAndLatency(): Promise<void> {
   if (wanted.has("throughput")) {
     const [rounds, javaWarmRounds] = isQuick ? [1, 1] : [6, 4];
     const facts = { title: "Throughput, exactly once, cold tier", brokers: "One broker." };
-    add(await measureThroughput({ cluster, log, fleet, rounds, javaWarmRounds, ...facts }));
+    publish("throughput", await measureThroughput({ cluster, log, fleet, rounds, javaWarmRounds, ...facts }));
   }
   if (wanted.has("latency")) {
     const [seconds, warmSeconds] = isQuick ? [5, 20] : [15, 60];
-    add(...(await measureLatency({ cluster, log, fleet, seconds, warmSeconds })));
+    publish("latency", ...(await measureLatency({ cluster, log, fleet, seconds, warmSeconds })));
   }
   await log.close();
 }
@@ -138,7 +134,7 @@ async function measureThroughputOnThree(): Promise<void> {
     brokers:
       "Three brokers on the same machine, each with a copy of every record, two of which must confirm.",
   };
-  add(await measureThroughput({ cluster, log, fleet, rounds, javaWarmRounds, ...facts }));
+  publish("brokers", await measureThroughput({ cluster, log, fleet, rounds, javaWarmRounds, ...facts }));
   await log.close();
   await cluster.close();
   await brokers.shutDown();
