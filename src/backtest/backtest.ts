@@ -44,7 +44,7 @@ export async function runBacktest(options: BacktestOptions): Promise<readonly Sy
     addWorker: () => {
       if (opened.length >= threads) return null;
       opened.push(new ReplayThread());
-      return opened[opened.length - 1] as ReplayThread;
+      return opened[opened.length - 1];
     },
   });
   const resolutionMs = Math.max(

@@ -3,7 +3,6 @@
 
 import { normalTail } from "../models/normal.ts";
 import type { SystemRun } from "./backtest.ts";
-import type { SeriesResult } from "./scored-series.ts";
 import type { Coverage, Scores } from "./test-scores.ts";
 
 export interface SystemSummary {
@@ -43,14 +42,14 @@ export function compareSystems(runs: readonly SystemRun[], horizon: number): Com
   const [first] = runs;
   const ids = (first?.series ?? []).map(({ seriesId }) => seriesId);
   const compared = ids.flatMap((_, i) => (runs.every(({ series }) => series[i]?.scores != null) ? [i] : []));
-  const scoresOf = (run: SystemRun, i: number) => (run.series[i] as SeriesResult).scores as Scores;
+  const scoresOf = (run: SystemRun, i: number) => run.series[i].scores as Scores;
   const points = runs.map(() => ({ rank: 0, borda: 0 }));
   for (const i of compared) {
     const crps = runs.map((run) => scoresOf(run, i).crps);
     for (const [r, own] of crps.entries()) {
       const better = crps.filter((other) => other < own).length;
       const equal = crps.filter((other) => other === own).length;
-      const total = points[r] as { rank: number; borda: number };
+      const total = points[r];
       // Those that are equal share their ranks.
       total.rank += better + (equal + 1) / 2;
       total.borda += crps.length - better - equal;
@@ -61,8 +60,8 @@ export function compareSystems(runs: readonly SystemRun[], horizon: number): Com
     return {
       name: run.system.name,
       scores: own.length === 0 ? null : meanScores(own),
-      rank: (points[r] as { rank: number }).rank / Math.max(1, compared.length),
-      borda: (points[r] as { borda: number }).borda,
+      rank: points[r].rank / Math.max(1, compared.length),
+      borda: points[r].borda,
       promotions: run.decisions.filter(({ kind }) => kind === "promoted").length,
       cpuSeconds: run.cpuSeconds,
     };
@@ -87,14 +86,14 @@ function meanScores(all: readonly Scores[]): Scores {
     crps: mean(({ crps }) => crps),
     msis: first.msis === null ? null : mean(({ msis }) => msis ?? 0),
     coverage: first.coverage.map(({ stated }, k): Coverage => {
-      const at = (of: (one: Coverage) => number) => mean(({ coverage }) => of(coverage[k] as Coverage));
+      const at = (of: (one: Coverage) => number) => mean(({ coverage }) => of(coverage[k]));
       return { stated, observed: at(({ observed }) => observed), width: at(({ width }) => width) };
     }),
     maseByStep: first.maseByStep.map((_, h) => {
-      const known = all.map(({ maseByStep }) => maseByStep[h] as number).filter(Number.isFinite);
+      const known = all.map(({ maseByStep }) => maseByStep[h]).filter(Number.isFinite);
       return known.reduce((sum, error) => sum + error, 0) / known.length;
     }),
-    belowByLevel: first.belowByLevel.map((_, l) => mean(({ belowByLevel }) => belowByLevel[l] as number)),
+    belowByLevel: first.belowByLevel.map((_, l) => mean(({ belowByLevel }) => belowByLevel[l])),
   };
 }
 
@@ -113,7 +112,7 @@ function dieboldMariano(best: SystemRun, second: SystemRun, horizon: number): Be
   const lags = horizon - 1;
   const covariance = (lag: number) => {
     let sum = 0;
-    for (let t = lag; t < n; t++) sum += ((d[t] as number) - mean) * ((d[t - lag] as number) - mean);
+    for (let t = lag; t < n; t++) sum += (d[t] - mean) * (d[t - lag] - mean);
     return sum / n;
   };
   let variance = covariance(0);
@@ -129,13 +128,13 @@ function dieboldMariano(best: SystemRun, second: SystemRun, horizon: number): Be
 function differences(one: SystemRun, other: SystemRun): readonly number[] {
   const sums = new Map<number, { sum: number; count: number }>();
   for (const [i, { originsMs, crps }] of one.series.entries()) {
-    const rival = other.series[i] as SeriesResult;
-    const rivalByOrigin = new Map(Array.from(rival.originsMs, (ms, k) => [ms, rival.crps[k] as number]));
+    const rival = other.series[i];
+    const rivalByOrigin = new Map(Array.from(rival.originsMs, (ms, k) => [ms, rival.crps[k]]));
     for (const [k, ms] of originsMs.entries()) {
       const theirs = rivalByOrigin.get(ms);
       if (theirs === undefined) continue;
       const total = sums.get(ms) ?? { sum: 0, count: 0 };
-      total.sum += (crps[k] as number) - theirs;
+      total.sum += crps[k] - theirs;
       total.count++;
       sums.set(ms, total);
     }

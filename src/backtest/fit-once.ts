@@ -63,7 +63,7 @@ async function forecastSeries(
       model = await fit(series, parts);
       takeWindow();
     }
-    series.push({ seriesId: points.seriesId, timeMs, values: [points.values[i] as number] });
+    series.push({ seriesId: points.seriesId, timeMs, values: [points.values[i]] });
     if (isFitted && (series.grid?.newestSlot ?? nextOrigin) >= nextOrigin) takeWindow();
   }
   await forecastAll(windows, model, scored, parts);
@@ -115,7 +115,7 @@ async function forecastAll(
     const about = { origin, times: [...times], horizon: settings.horizon };
     if (answer !== undefined && !(answer instanceof Error)) {
       const quantiles = answer.quantiles.map((values, l) => ({
-        level: levels[l] as number,
+        level: levels[l],
         values: Array.from(values),
       }));
       scored.add({ ...about, mean: Array.from(answer.mean), quantiles });

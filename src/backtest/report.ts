@@ -214,7 +214,7 @@ function forecastSection({ comparison, runs, series }: ReportParts): string {
   const names = ["Best", "Middle", "Worst"];
   const drawn = [...new Set(chosen)].flatMap((at, i) => {
     const shown = sorted[at];
-    return shown === undefined ? [] : [drawShown(names[i] as string, shown, series)];
+    return shown === undefined ? [] : [drawShown(names[i], shown, series)];
   });
   return section(`Forecasts of ${run.system.name}, and what came`, drawn.join("\n"));
 }
@@ -231,7 +231,7 @@ function drawShown(
   const between = (from: number, to: number): readonly TimedValue[] =>
     points === undefined
       ? []
-      : Array.from(points.timesMs, (timeMs, i) => ({ timeMs, value: points.values[i] as number }))
+      : Array.from(points.timesMs, (timeMs, i) => ({ timeMs, value: points.values[i] }))
           .filter(({ timeMs }) => timeMs >= from && timeMs <= to)
           .sort((one, other) => one.timeMs - other.timeMs);
   const title = `${name}: ${seriesId}`;

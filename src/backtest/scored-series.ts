@@ -71,7 +71,7 @@ export class ScoredSeries {
     const forecast = { mean, quantiles: quantiles.map(({ values }) => values) };
     let [sum, steps] = [0, 0];
     for (let h = 0; h < horizon; h++) {
-      const timeMs = times[h] as number;
+      const timeMs = times[h];
       const actual = this.#truth.at(timeMs);
       if (timeMs < testFromMs || Number.isNaN(actual)) continue;
       sum += this.#scores.add(actual, forecast, h);

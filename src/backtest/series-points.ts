@@ -52,7 +52,7 @@ export async function collectPoints(
         points = new GrowingPoints();
         bySeries.set(seriesId, points);
       }
-      points.add(timeMs, values[0] as number);
+      points.add(timeMs, values[0]);
     }
   }
   return [...bySeries].map(([seriesId, points]) => points.taken(seriesId));
@@ -70,8 +70,7 @@ interface Cursor {
 export function* arrivals(all: readonly SeriesPoints[]): Generator<readonly Observation[]> {
   const heap = new Heap<Cursor>((one, other) => one.arrivalMs - other.arrivalMs || one.place - other.place);
   for (const [place, points] of all.entries())
-    if (points.values.length > 0)
-      heap.add({ points, place, next: 0, arrivalMs: points.timesMs[0] as number });
+    if (points.values.length > 0) heap.add({ points, place, next: 0, arrivalMs: points.timesMs[0] });
   let together: Observation[] = [];
   let nowMs = Number.NEGATIVE_INFINITY;
   for (let cursor = heap.take(); cursor !== undefined; cursor = heap.take()) {
@@ -82,9 +81,9 @@ export function* arrivals(all: readonly SeriesPoints[]): Generator<readonly Obse
     nowMs = cursor.arrivalMs;
     const { seriesId, timesMs, values } = cursor.points;
     const i = cursor.next++;
-    together.push({ seriesId, timeMs: timesMs[i] as number, values: [values[i] as number] });
+    together.push({ seriesId, timeMs: timesMs[i], values: [values[i]] });
     if (cursor.next === values.length) continue;
-    cursor.arrivalMs = Math.max(cursor.arrivalMs, timesMs[cursor.next] as number);
+    cursor.arrivalMs = Math.max(cursor.arrivalMs, timesMs[cursor.next]);
     heap.add(cursor);
   }
   if (together.length > 0) yield together;
@@ -96,7 +95,7 @@ const pointsLookedAt = 256;
 export function shortestStepMs(all: readonly SeriesPoints[]): number {
   const steps = all.map(({ timesMs }) => {
     const times = timesMs.slice(0, pointsLookedAt).sort();
-    const apart = times.slice(1).map((timeMs, i) => timeMs - (times[i] as number));
+    const apart = times.slice(1).map((timeMs, i) => timeMs - times[i]);
     const differences = apart.filter((ms) => ms > 0).sort();
     return differences[differences.length >> 1] ?? Number.POSITIVE_INFINITY;
   });
@@ -118,7 +117,7 @@ export function truthOf(points: SeriesPoints, settings: SeriesSettings, testShar
   const { seriesId, timesMs, values } = points;
   const series = new Series(seriesId, settings);
   for (let i = 0; i < values.length && series.grid === null; i++)
-    series.push({ seriesId, timeMs: timesMs[i] as number, values: [values[i] as number] });
+    series.push({ seriesId, timeMs: timesMs[i], values: [values[i]] });
   const { interval, offsetMs } = series;
   if (interval === null) return null;
   const slots = Float64Array.from(timesMs, (timeMs) => interval.indexOf(timeMs, offsetMs));
@@ -127,10 +126,10 @@ export function truthOf(points: SeriesPoints, settings: SeriesSettings, testShar
   const grid = new Float64Array(last - first + 1).fill(Number.NaN);
   const newestMs = new Float64Array(grid.length).fill(Number.NEGATIVE_INFINITY);
   for (let i = 0; i < values.length; i++) {
-    const slot = (slots[i] as number) - first;
-    if ((timesMs[i] as number) < (newestMs[slot] as number)) continue;
-    newestMs[slot] = timesMs[i] as number;
-    grid[slot] = values[i] as number;
+    const slot = slots[i] - first;
+    if (timesMs[i] < newestMs[slot]) continue;
+    newestMs[slot] = timesMs[i];
+    grid[slot] = values[i];
   }
   const testFrom = grid.length - Math.floor(testShare * grid.length);
   const naiveError = naiveErrorOf(grid, 0, testFrom);

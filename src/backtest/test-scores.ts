@@ -6,13 +6,8 @@
 //   sMAPE mean 200·|y − m| / (|y| + |m|)              CRPS   mean 2·pinball over the levels / naive error
 //   MSIS  mean (u − l + 2/α·(l − y)⁺ + 2/α·(y − u)⁺) / naive error, of the widest interval
 
-import { pinballOf } from "../models/scores.ts";
-
-interface Interval {
-  readonly low: number;
-  readonly high: number;
-  readonly stated: number;
-}
+import { nearestLevel, pinballOf } from "../models/scores.ts";
+import { createScoreRule, type ScoreRule } from "../score/rolling-scores.ts";
 
 export interface Coverage {
   readonly stated: number;
@@ -48,7 +43,7 @@ export interface ScoredForecast {
 export class TestScores {
   readonly #levels: readonly number[];
   readonly #median: number;
-  readonly #intervals: readonly Interval[];
+  readonly #intervals: ScoreRule["intervals"];
   readonly #naiveError: number;
   readonly #absoluteByStep: Float64Array;
   readonly #countByStep: Float64Array;
@@ -63,10 +58,8 @@ export class TestScores {
 
   constructor(levels: readonly number[], horizon: number, naiveError: number) {
     this.#levels = levels;
-    this.#median = levels.reduce((best, level, l) => {
-      return Math.abs(level - 0.5) < Math.abs((levels[best] as number) - 0.5) ? l : best;
-    }, 0);
-    this.#intervals = centralIntervals(levels);
+    this.#median = nearestLevel(levels, 0.5);
+    this.#intervals = createScoreRule(levels).intervals;
     this.#naiveError = naiveError;
     this.#absoluteByStep = new Float64Array(horizon);
     this.#countByStep = new Float64Array(horizon);
@@ -77,16 +70,16 @@ export class TestScores {
 
   /** Scores one step of a forecast, counted from 0. Returns its CRPS in naive errors. */
   add(actual: number, { mean, quantiles }: ScoredForecast, step: number): number {
-    const valueAt = (l: number) => (quantiles[l] as readonly number[])[step] as number;
+    const valueAt = (l: number) => quantiles[l][step];
     const error = Math.abs(actual - valueAt(this.#median));
     const size = Math.abs(actual) + Math.abs(valueAt(this.#median));
     this.#absoluteByStep[step] += error;
     this.#countByStep[step]++;
     this.#smape += size === 0 ? 0 : (200 * error) / size;
-    this.#squared += (actual - (mean[step] as number)) ** 2;
+    this.#squared += (actual - mean[step]) ** 2;
     let pinball = 0;
     for (let l = 0; l < this.#levels.length; l++) {
-      pinball += pinballOf(this.#levels[l] as number, actual, valueAt(l));
+      pinball += pinballOf(this.#levels[l], actual, valueAt(l));
       if (actual <= valueAt(l)) this.#below[l]++;
     }
     this.#pinball += pinball / this.#levels.length;
@@ -116,21 +109,11 @@ export class TestScores {
       msis: this.#intervals.length === 0 ? null : this.#msis / n / unit,
       coverage: this.#intervals.map(({ stated }, i) => ({
         stated,
-        observed: (this.#inside[i] as number) / n,
-        width: (this.#width[i] as number) / n / unit,
+        observed: this.#inside[i] / n,
+        width: this.#width[i] / n / unit,
       })),
-      maseByStep: Array.from(this.#absoluteByStep, (sum, h) => sum / (this.#countByStep[h] as number) / unit),
+      maseByStep: Array.from(this.#absoluteByStep, (sum, h) => sum / this.#countByStep[h] / unit),
       belowByLevel: Array.from(this.#below, (count) => count / n),
     };
   }
-}
-
-/** Narrowest first. */
-function centralIntervals(levels: readonly number[]): readonly Interval[] {
-  return levels
-    .flatMap((level, low) => {
-      const high = levels.findIndex((other) => Math.abs(level + other - 1) < 1e-9);
-      return level < 0.5 && high >= 0 ? [{ low, high, stated: 1 - 2 * level }] : [];
-    })
-    .reverse();
 }

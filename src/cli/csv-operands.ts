@@ -2,7 +2,11 @@
 
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
+import type { WantedColumns } from "../csv/columns.ts";
+import { readPoints } from "../csv/points.ts";
 import { type CsvSource, fileSource, inputInvalid } from "../csv/rows.ts";
+import type { Observation } from "../domain.ts";
+import { parseInterval } from "../models/interval.ts";
 import { text } from "../runtime/config/formats.ts";
 import { option } from "./command.ts";
 
@@ -15,11 +19,34 @@ export const columnFlags = {
 };
 
 /** Rows are so far apart where neither a column nor the configuration says. */
-export const assumedInterval = "PT1H";
+const assumedInterval = "PT1H";
 export const assumption = "no column holds times: rows are taken as hourly; --series.interval says otherwise";
 
-/** Throws INPUT_INVALID. */
-export function csvSources(operands: readonly string[]): readonly CsvSource[] {
+interface CsvInput {
+  /** Reading throws INPUT_INVALID. */
+  readonly points: AsyncIterable<readonly Observation[]>;
+  /** Whether all rows read so far carry a time. */
+  hasTimes(): boolean;
+  /** Whether the rows read so far were taken as hourly. */
+  isAssumed(): boolean;
+}
+
+/** `interval`: as configured. */
+export function openCsv(operands: readonly string[], wanted: WantedColumns, interval: string): CsvInput {
+  const isAuto = interval === "auto";
+  const step = parseInterval(isAuto ? assumedInterval : interval);
+  let hasTimes = true;
+  const points = readPoints(csvSources(operands), {
+    wanted,
+    timeOfRow: (row) => step.timeOf(row, 0),
+    onColumns: (_, { time }) => {
+      hasTimes &&= time !== null;
+    },
+  });
+  return { points, hasTimes: () => hasTimes, isAssumed: () => !hasTimes && isAuto };
+}
+
+function csvSources(operands: readonly string[]): readonly CsvSource[] {
   return operands.flatMap((operand) => {
     if (operand === "-") return [{ name: "standard input", open: () => process.stdin }];
     if (statSync(operand, { throwIfNoEntry: false })?.isDirectory() !== true) return [fileSource(operand)];

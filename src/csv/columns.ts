@@ -82,7 +82,7 @@ export function findColumns({ name, rows, hasDecimalComma }: Sample, wanted: Wan
   const numbers = all.filter((index) => index !== time && index !== series && isNumbers(index));
   const named = numbers.filter((index) => header.isOneOf(valueNames, index));
   const chosen = series !== null && named.length === 1 ? named : numbers;
-  const values = chosen.map((index) => ({ index, name: names[index] as string }));
+  const values = chosen.map((index) => ({ index, name: names[index] }));
   if (values.length === 0) {
     const text = all.find((index) => index !== time && index !== series) ?? 0;
     const bad = data.find(({ cells }) => !isNumber(cells[text] ?? ""));
@@ -119,7 +119,7 @@ class Header {
   }
 
   isOneOf(names: readonly string[], index: number): boolean {
-    return names.includes((this.#names[index] as string).toLowerCase());
+    return names.includes(this.#names[index].toLowerCase());
   }
 
   wanted(column: string | null): number | null {
@@ -128,7 +128,7 @@ class Header {
 
   valueColumn(column: string): ValueColumn {
     const index = this.#indexOf(column);
-    return { index, name: this.#names[index] as string };
+    return { index, name: this.#names[index] };
   }
 
   #indexOf(column: string): number {

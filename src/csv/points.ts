@@ -78,7 +78,7 @@ class RowReader {
       this.#checkWidth(row);
       const named = columns.series === null ? null : this.#seriesOf(row, columns.series);
       for (const [i, { index, name }] of columns.values.entries()) {
-        const seriesId = named ?? (ids[i] as string);
+        const seriesId = named ?? ids[i];
         const timeMs = columns.time === null ? this.#nextTime(seriesId) : this.#timeOf(row, columns.time);
         const value = this.#valueOf(row, index, name);
         if (!Number.isNaN(value)) points.push({ seriesId, timeMs, values: [value] });
@@ -99,13 +99,13 @@ class RowReader {
   }
 
   #seriesOf(row: CsvRow, index: number): string {
-    const id = row.cells[index] as string;
+    const id = row.cells[index];
     if (id !== "") return id;
     throw inputInvalid(this.#at(row), "the series is empty", "name the series, or remove the row");
   }
 
   #timeOf(row: CsvRow, index: number): number {
-    const cell = row.cells[index] as string;
+    const cell = row.cells[index];
     const timeMs = readTime(cell);
     if (timeMs !== null) return timeMs;
     throw inputInvalid(
@@ -122,7 +122,7 @@ class RowReader {
   }
 
   #valueOf(row: CsvRow, index: number, column: string): number {
-    const cell = row.cells[index] as string;
+    const cell = row.cells[index];
     const value = readNumber(cell, this.#options.hasDecimalComma);
     if (value !== null) return value;
     throw inputInvalid(

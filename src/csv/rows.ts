@@ -76,7 +76,7 @@ async function readChunk(chunks: AsyncIterator<Buffer>, name: string): Promise<B
 function findDelimiter(head: string): string {
   const [first = ""] = head.replaceAll(/"[^"]*"/g, "").split(/\r?\n/, 1);
   const counts = delimiters.map((delimiter) => first.split(delimiter).length);
-  return delimiters[counts.indexOf(Math.max(...counts))] as string;
+  return delimiters[counts.indexOf(Math.max(...counts))];
 }
 
 function parseAll(head: Buffer, chunks: AsyncIterator<Buffer>, delimiter: string) {

@@ -38,6 +38,14 @@ export function pinballOf(level: number, actual: number, quantile: number): numb
 /** The usual levels for scoring a distribution. */
 export const scoreLevels: readonly number[] = Array.from({ length: 19 }, (_, i) => (i + 1) / 20);
 
+/** The index of the level nearest to the wanted one. */
+export function nearestLevel(levels: readonly number[], wanted: number): number {
+  return levels.reduce(
+    (best, level, l) => (Math.abs(level - wanted) < Math.abs(levels[best] - wanted) ? l : best),
+    0,
+  );
+}
+
 /** Adds up scores over steps. */
 export class ScoreSheet {
   readonly #levels: readonly number[];

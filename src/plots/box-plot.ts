@@ -2,7 +2,7 @@
 // the whiskers, and what is beyond as dots.
 
 import { colourClass, element, escapeText } from "./svg.ts";
-import { valueTicks } from "./ticks.ts";
+import { axisOf, valueTicks } from "./ticks.ts";
 
 export interface Group {
   readonly name: string;
@@ -28,12 +28,9 @@ export function boxPlotHeight({ groups }: Pick<BoxPlot, "groups">): number {
 export function drawBoxes(plot: BoxPlot): string {
   const { title, name, groups, width } = plot;
   const height = boxPlotHeight(plot);
-  const all = groups.flatMap(({ values }) => values);
-  const [least, most] = all.length === 0 ? [0, 1] : [Math.min(...all), Math.max(...all)];
-  const margin = most > least ? 0.04 * (most - least) : Math.abs(most) || 1;
-  const [low, high] = [least - margin, most + margin];
   const { left, right, top, bottom } = frame;
-  const x = (value: number) => left + ((width - left - right) * (value - low)) / (high - low);
+  const values = groups.flatMap((group) => group.values);
+  const { low, high, place: x } = axisOf(values, { from: left, to: width - right, margin: 0.04 });
   const marks = valueTicks(low, high, 6).map(
     ({ at, label }) =>
       element("path", { class: "rule", d: `M${x(at).toFixed(1)} ${top}V${height - bottom}` }) +
@@ -95,7 +92,7 @@ function drawBox({ name, values }: Group, n: number, x: (value: number) => numbe
 function quantileOf(ascending: readonly number[], share: number): number {
   const place = share * (ascending.length - 1);
   const below = Math.floor(place);
-  const low = ascending[below] as number;
-  const high = ascending[Math.min(below + 1, ascending.length - 1)] as number;
+  const low = ascending[below];
+  const high = ascending[Math.min(below + 1, ascending.length - 1)];
   return low + (place - below) * (high - low);
 }

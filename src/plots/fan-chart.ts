@@ -1,7 +1,8 @@
 // A forecast as a fan: the past as a line, the median as a line, and the intervals around it as bands, the widest the lightest.
 
+import { nearestLevel } from "../models/scores.ts";
 import { bandPath, element, escapeText, linePath, type Point } from "./svg.ts";
-import { timeTicks, valueTicks } from "./ticks.ts";
+import { axisOf, timeTicks, valueTicks } from "./ticks.ts";
 
 export interface TimedValue {
   readonly timeMs: number;
@@ -44,39 +45,36 @@ export function fanOf(
   quantiles: readonly ArrayLike<number>[],
   timesMs: readonly number[],
 ): Fan {
-  const middle = levels.reduce((best, level, i) => {
-    return Math.abs(level - 0.5) < Math.abs((levels[best] as number) - 0.5) ? i : best;
-  }, 0);
   const bands = levels.flatMap((level, i) => {
     const j = levels.findIndex((other) => Math.abs(level + other - 1) < levelTolerance);
     if (level >= 0.5 || j < 0) return [];
     return [{ stated: 1 - 2 * level, low: quantiles[i] ?? [], high: quantiles[j] ?? [] }];
   });
-  return { timesMs, median: quantiles[middle] ?? [], bands };
+  return { timesMs, median: quantiles[nearestLevel(levels, 0.5)] ?? [], bands };
 }
 
 /** The content of a drawing of `fanSize`. */
 export function drawFan({ title, note, past, fan, actual = [] }: FanChart): string {
   const { width, height } = fanSize;
-  const scale = scaleOf([...past, ...actual], fan);
-  const at = (timeMs: number, value: number): Point => ({ x: scale.x(timeMs), y: scale.y(value) });
+  const { x, y } = axesOf([...past, ...actual], fan);
+  const at = (timeMs: number, value: number): Point => ({ x: x.place(timeMs), y: y.place(value) });
   const step = (values: ArrayLike<number>) =>
     fan.timesMs.map((timeMs, h) => at(timeMs, values[h] ?? Number.NaN));
   const line = (values: readonly TimedValue[]) =>
     linePath(values.map(({ timeMs, value }) => at(timeMs, value)));
   const originMs = past[past.length - 1]?.timeMs ?? fan.timesMs[0] ?? 0;
   const { left, right, top, bottom } = frame;
-  const values = valueTicks(scale.low, scale.high, 5).map(({ at: value, label }) => {
-    const y = scale.y(value);
+  const values = valueTicks(y.low, y.high, 5).map(({ at: value, label }) => {
+    const place = y.place(value);
     return (
-      element("path", { class: "rule", d: `M${left} ${y.toFixed(1)}H${width - right}` }) +
-      element("text", { class: "tick", x: left - 8, y: y + 4, "text-anchor": "end" }, label)
+      element("path", { class: "rule", d: `M${left} ${place.toFixed(1)}H${width - right}` }) +
+      element("text", { class: "tick", x: left - 8, y: place + 4, "text-anchor": "end" }, label)
     );
   });
-  const times = timeTicks(scale.fromMs, scale.toMs, 8).map(({ at: timeMs, label }) =>
+  const times = timeTicks(x.low, x.high, 8).map(({ at: timeMs, label }) =>
     element(
       "text",
-      { class: "tick", x: scale.x(timeMs), y: height - bottom + 18, "text-anchor": "middle" },
+      { class: "tick", x: x.place(timeMs), y: height - bottom + 18, "text-anchor": "middle" },
       label,
     ),
   );
@@ -88,40 +86,25 @@ export function drawFan({ title, note, past, fan, actual = [] }: FanChart): stri
     ...fan.bands.map(({ low, high }) =>
       element("path", { class: "band", d: bandPath(step(high), step(low)) }),
     ),
-    element("path", { class: "now", d: `M${scale.x(originMs).toFixed(1)} ${top}V${height - bottom}` }),
+    element("path", { class: "now", d: `M${x.place(originMs).toFixed(1)} ${top}V${height - bottom}` }),
     element("path", { class: "observed", d: line(past) }),
     element("path", { class: "median", d: linePath(step(fan.median)) }),
     ...(actual.length === 0 ? [] : [element("path", { class: "observed", d: line(actual) })]),
   ].join("");
 }
 
-interface Scale {
-  readonly low: number;
-  readonly high: number;
-  readonly fromMs: number;
-  readonly toMs: number;
-  x(timeMs: number): number;
-  y(value: number): number;
-}
-
-function scaleOf(observed: readonly TimedValue[], { timesMs, median, bands }: Fan): Scale {
+/** Of times and of values. */
+function axesOf(observed: readonly TimedValue[], { timesMs, median, bands }: Fan) {
   const drawn = [
     ...observed.map(({ value }) => value),
     ...Array.from(median),
     ...bands.flatMap(({ low, high }) => [...Array.from(low), ...Array.from(high)]),
-  ].filter(Number.isFinite);
-  const [least, most] = [Math.min(...drawn), Math.max(...drawn)];
-  // A flat series is drawn in the middle.
-  const margin = most > least ? 0.04 * (most - least) : Math.abs(most) || 1;
-  const [low, high] = [least - margin, most + margin];
+  ];
   const times = [...observed.map(({ timeMs }) => timeMs), ...timesMs];
-  const [fromMs, toMs] = [Math.min(...times), Math.max(...times)];
   const { left, right, top, bottom } = frame;
-  const innerWidth = fanSize.width - left - right;
-  const innerHeight = fanSize.height - top - bottom;
+  const { width, height } = fanSize;
   return {
-    ...{ low, high, fromMs, toMs },
-    x: (timeMs) => left + (innerWidth * (timeMs - fromMs)) / (toMs - fromMs || 1),
-    y: (value) => top + (innerHeight * (high - value)) / (high - low),
+    x: axisOf(times, { from: left, to: width - right, margin: 0 }),
+    y: axisOf(drawn, { from: height - bottom, to: top, margin: 0.04 }),
   };
 }

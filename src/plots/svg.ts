@@ -59,12 +59,12 @@ export function colourClass(n: number): string {
 
 /** Classes of everything that is drawn. */
 export const plotStyle = `
-.plot { font: 12px system-ui, sans-serif; --ink: #1f2937; --faint: #6b7280; --rule: #e5e7eb; --ground: #ffffff; --observed: #1f2937; --forecast: #6d28d9; --other: #0f766e; }
+.plot { font: 12px system-ui, sans-serif; --ink: #1f2937; --faint: #6b7280; --rule: #e5e7eb; --ground: #ffffff; --observed: #1f2937; --forecast: #6d28d9; }
 @media (prefers-color-scheme: dark) {
-  .plot { --ink: #e5e7eb; --faint: #9ca3af; --rule: #374151; --ground: #111827; --observed: #e5e7eb; --forecast: #a78bfa; --other: #5eead4; }
+  .plot { --ink: #e5e7eb; --faint: #9ca3af; --rule: #374151; --ground: #111827; --observed: #e5e7eb; --forecast: #a78bfa; }
 }
 @media print {
-  .plot { --ink: #000000; --faint: #444444; --rule: #cccccc; --ground: #ffffff; --observed: #000000; --forecast: #6d28d9; --other: #0f766e; }
+  .plot { --ink: #000000; --faint: #444444; --rule: #cccccc; --ground: #ffffff; --observed: #000000; --forecast: #6d28d9; }
 }
 .plot .ground { fill: var(--ground); }
 .plot .title { fill: var(--ink); font-weight: 600; font-size: 14px; }

@@ -5,6 +5,30 @@ export interface Tick {
   readonly label: string;
 }
 
+/** Values placed along a line of pixels. */
+export interface Axis {
+  readonly low: number;
+  readonly high: number;
+  place(value: number): number;
+}
+
+/** As wide as the values and a share of their range on either side. Equal values lie in the middle. `from` and `to` are pixels. */
+export function axisOf(
+  values: Iterable<number>,
+  { from, to, margin }: { readonly from: number; readonly to: number; readonly margin: number },
+): Axis {
+  let [least, most] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
+  for (const value of values) {
+    if (!Number.isFinite(value)) continue;
+    least = Math.min(least, value);
+    most = Math.max(most, value);
+  }
+  if (least > most) [least, most] = [0, 1];
+  const room = most > least ? margin * (most - least) : Math.abs(most) || 1;
+  const [low, high] = [least - room, most + room];
+  return { low, high, place: (value) => from + ((to - from) * (value - low)) / (high - low) };
+}
+
 /** At most `most` round values between the two, ascending. */
 export function valueTicks(low: number, high: number, most: number): readonly Tick[] {
   const range = high - low;

@@ -1,7 +1,7 @@
 // Lines and points between two axes of numbers, with a name for each.
 
 import { colourClass, element, escapeText, linePath, type Point } from "./svg.ts";
-import { type Tick, valueTicks } from "./ticks.ts";
+import { type Axis, axisOf, type Tick, valueTicks } from "./ticks.ts";
 
 export interface NamedLine {
   readonly name: string;
@@ -23,20 +23,16 @@ export interface XyChart {
 
 const frame = { left: 56, right: 120, top: 52, bottom: 44 };
 const radius = 4;
-
-interface Axis {
-  readonly low: number;
-  readonly high: number;
-  place(value: number): number;
-}
+/** Of the range of the values, on either side. */
+const margin = 0.06;
 
 export function drawXy(chart: XyChart): string {
   const { title, xName, yName, lines, isJoined, hasDiagonal = false, width, height } = chart;
   const all = lines.flatMap(({ points }) => points).filter(({ x, y }) => Number.isFinite(x + y));
   const { left, right, top, bottom } = frame;
   const both = hasDiagonal ? [...all.map(({ x }) => x), ...all.map(({ y }) => y)] : null;
-  const x = axisOf(both ?? all.map((point) => point.x), left, width - right);
-  const y = axisOf(both ?? all.map((point) => point.y), height - bottom, top);
+  const x = axisOf(both ?? all.map((point) => point.x), { from: left, to: width - right, margin });
+  const y = axisOf(both ?? all.map((point) => point.y), { from: height - bottom, to: top, margin });
   const place = (point: Point): Point => ({ x: x.place(point.x), y: y.place(point.y) });
   const drawn = lines.flatMap(({ name, points }, n) => {
     const placed = points.map(place);
@@ -69,14 +65,6 @@ export function drawXy(chart: XyChart): string {
     ...drawn,
     ...(isJoined ? legend(lines, width - right + 12) : []),
   ].join("");
-}
-
-/** A little wider than what lies on it. `from` and `to` are pixels. */
-function axisOf(values: readonly number[], from: number, to: number): Axis {
-  const [least, most] = values.length === 0 ? [0, 1] : [Math.min(...values), Math.max(...values)];
-  const margin = most > least ? 0.06 * (most - least) : Math.abs(most) || 1;
-  const [low, high] = [least - margin, most + margin];
-  return { low, high, place: (value) => from + ((to - from) * (value - low)) / (high - low) };
 }
 
 interface AxesOptions {

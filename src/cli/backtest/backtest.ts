@@ -8,9 +8,7 @@ import { type Comparison, compareSystems, type SystemSummary } from "../../backt
 import { protocols } from "../../backtest/protocol.ts";
 import { reportHtml } from "../../backtest/report.ts";
 import { collectPoints, type SeriesPoints } from "../../backtest/series-points.ts";
-import { readPoints } from "../../csv/points.ts";
 import { anyFamily, familyNames } from "../../models/families.ts";
-import { parseInterval } from "../../models/interval.ts";
 import { integer, number, oneOf, text } from "../../runtime/config/formats.ts";
 import { loadConfig, loadWithSources, printGiven } from "../../runtime/config/load.ts";
 import type { AppConfig } from "../../runtime/config/schema.ts";
@@ -23,9 +21,9 @@ import {
   runCommand,
   toggle,
 } from "../command.ts";
-import { assumedInterval, assumption, columnFlags, csvOperands, csvSources } from "../csv-operands.ts";
+import { assumption, columnFlags, csvOperands, openCsv } from "../csv-operands.ts";
+import { progressLine } from "../progress.ts";
 import { type Column, suggestion, tableLines } from "../terminal-text.ts";
-import { progressLine } from "./progress.ts";
 
 /** A worker that trains nothing: the cold tier. */
 const coldSystem = "cold";
@@ -113,18 +111,9 @@ async function readSeries(
   config: AppConfig,
   io: CommandIo,
 ): Promise<readonly SeriesPoints[]> {
-  const isAssumed = config.series.interval === "auto";
-  const interval = parseInterval(isAssumed ? assumedInterval : config.series.interval);
-  let hasTimes = true;
-  const points = readPoints(csvSources(operands), {
-    wanted: { time: values.time, series: values.series, value: values.value },
-    timeOfRow: (row) => interval.timeOf(row, 0),
-    onColumns: (_, { time }) => {
-      hasTimes &&= time !== null;
-    },
-  });
-  const series = await collectPoints(points);
-  if (!hasTimes && isAssumed) io.err(assumption);
+  const input = openCsv(operands, values, config.series.interval);
+  const series = await collectPoints(input.points);
+  if (input.isAssumed()) io.err(assumption);
   return series;
 }
 

@@ -75,7 +75,7 @@ export async function forecastSeries(series: Series, parts: ForecastParts): Prom
   return { ...facts, mean, quantiles: quantiles.map(({ values }) => values), method, reason };
 }
 
-/** A little more than workers draw for each forecast: here there is one. */
+/** Workers draw fewer for each forecast, because they make thousands. */
 const paths = 1_000;
 
 async function ask(

@@ -3,11 +3,9 @@
 
 import { writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
-import { readPoints } from "../../csv/points.ts";
 import { openInProcessEngine } from "../../engine/in-process-engine.ts";
 import { createFamilies } from "../../models/families.ts";
-import { parseInterval } from "../../models/interval.ts";
-import { drawFan, fanOf, fanSize } from "../../plots/fan-chart.ts";
+import { drawFan, fanOf, fanSize, type TimedValue } from "../../plots/fan-chart.ts";
 import { element, svgDocument } from "../../plots/svg.ts";
 import { integer, oneOf, text } from "../../runtime/config/formats.ts";
 import { loadConfig } from "../../runtime/config/load.ts";
@@ -18,8 +16,9 @@ import { POINTS_TO_FIND_INTERVAL } from "../../window/interval-finder.ts";
 import type { Series } from "../../window/series.ts";
 import { SeriesStore } from "../../window/series-store.ts";
 import { type CommandIo, defineCommand, exitCodes, type LineOf, option, runCommand } from "../command.ts";
-import { assumedInterval, assumption, columnFlags, csvOperands, csvSources } from "../csv-operands.ts";
+import { assumption, columnFlags, csvOperands, openCsv } from "../csv-operands.ts";
 import { untilStopped } from "../on-cluster.ts";
+import { progressLine } from "../progress.ts";
 import { printable } from "../terminal-text.ts";
 import { forecastSeries } from "./forecast-series.ts";
 import { type Continued, csvLines, jsonText, summaryLines, textLines } from "./formats.ts";
@@ -68,10 +67,9 @@ type ForecastLine = LineOf<typeof forecastCommand>;
 export function runForecastCommand(argv: readonly string[], io: CommandIo): Promise<number> {
   return runCommand(forecastCommand, argv, io, (line) =>
     untilStopped(async (signal) => {
-      const { config, isAssumed } = configOf(line, io);
+      const config = configOf(line, io);
       const { store, hasTimes } = await readStore(line, config, io);
       const series = [...store.ids()].map((id) => store.get(id) as Series);
-      if (!hasTimes && isAssumed) io.err(assumption);
       const continued = await forecastAll(series, { config, hasTimes, io, signal });
       print(continued, line, io);
       return continued.length > 0 ? exitCodes.ok : exitCodes.notDone;
@@ -80,36 +78,22 @@ export function runForecastCommand(argv: readonly string[], io: CommandIo): Prom
 }
 
 /** The configuration of a worker, with what the command's own flags say. */
-function configOf(
-  { values, configArgv }: ForecastLine,
-  io: CommandIo,
-): { config: AppConfig; isAssumed: boolean } {
+function configOf({ values, configArgv }: ForecastLine, { env }: CommandIo): AppConfig {
   const own = [
     ...(values.horizon === null ? [] : [`--series.horizon=${values.horizon}`]),
     ...(values.levels === null ? [] : [`--output.levels=${values.levels}`]),
   ];
-  const argv = [...configArgv, ...own];
-  const config = loadConfig({ argv, env: io.env });
+  const config = loadConfig({ argv: [...configArgv, ...own], env });
   const { series } = config;
   const history = series.history || Math.max(defaultHistory, 60 * series.horizon);
-  return { config: { ...config, series: { ...series, history } }, isAssumed: series.interval === "auto" };
+  return { ...config, series: { ...series, history } };
 }
 
 async function readStore({ operands, values }: ForecastLine, config: AppConfig, io: CommandIo) {
   const store = new SeriesStore(seriesRules(config.series));
-  const interval = parseInterval(
-    config.series.interval === "auto" ? assumedInterval : config.series.interval,
-  );
+  const input = openCsv(operands, values, config.series.interval);
   let [rows, late, repeated] = [0, 0, 0];
-  let hasTimes = true;
-  const points = readPoints(csvSources(operands), {
-    wanted: { time: values.time, series: values.series, value: values.value },
-    timeOfRow: (row) => interval.timeOf(row, 0),
-    onColumns: (_, { time }) => {
-      hasTimes &&= time !== null;
-    },
-  });
-  for await (const batch of points) {
+  for await (const batch of input.points) {
     for (const point of batch) {
       const outcome = store.of(point.seriesId).push(point);
       rows++;
@@ -123,7 +107,8 @@ async function readStore({ operands, values }: ForecastLine, config: AppConfig, 
     );
   if (late > 0)
     io.err(`${late} of ${rows} values are older than the ${config.series.history} steps that are kept`);
-  return { store, hasTimes };
+  if (input.isAssumed()) io.err(assumption);
+  return { store, hasTimes: input.hasTimes() };
 }
 
 interface Surroundings {
@@ -148,15 +133,15 @@ async function forecastAll(
     signal,
   };
   const found = new Array<Continued | null>(series.length).fill(null);
-  const progress = progressOn(series.length);
-  let next = 0;
+  const progress = progressLine();
+  let [next, done] = [0, 0];
   const work = async () => {
     for (let i = next++; i < series.length; i = next++) {
-      const one = series[i] as Series;
+      const one = series[i];
       const forecast = one.grid === null ? null : await forecastSeries(one, parts);
       if (forecast === null) io.err(tooFew(one));
       else found[i] = { forecast, past: pastOf(one), hasTimes };
-      progress.done();
+      progress.show(++done / series.length);
     }
   };
   try {
@@ -176,29 +161,17 @@ function tooFew({ seriesId, pending }: Series): string {
     : `${name}: ${pending.length} values are too few to find the interval, which takes ${POINTS_TO_FIND_INTERVAL}; --series.interval names it`;
 }
 
-/** Observed values only. */
-function pastOf({ grid, settings }: Series): readonly number[] {
-  if (grid === null) return [];
+/** Observed values only, NaN in a gap. */
+function pastOf({ grid, interval, offsetMs, settings }: Series): readonly TimedValue[] {
+  if (grid === null || interval === null) return [];
   const first = Math.max(
     grid.firstObservedSlot(),
     grid.newestSlot - plottedHorizons * Math.max(settings.horizon, settings.season),
   );
-  return Array.from({ length: grid.newestSlot - first + 1 }, (_, i) => grid.at(first + i, 0));
-}
-
-/** One line that is written over, on a terminal. */
-function progressOn(total: number) {
-  const isShown = process.stderr.isTTY === true && total > 1;
-  let done = 0;
-  return {
-    done: () => {
-      done++;
-      if (isShown) process.stderr.write(`\r${done} of ${total} series`);
-    },
-    end: () => {
-      if (isShown) process.stderr.write("\r\u001b[K");
-    },
-  };
+  return Array.from({ length: grid.newestSlot - first + 1 }, (_, i) => ({
+    timeMs: interval.timeOf(first + i, offsetMs),
+    value: grid.at(first + i, 0),
+  }));
 }
 
 function print(continued: readonly Continued[], { values }: ForecastLine, io: CommandIo): void {
@@ -232,18 +205,11 @@ function printText(continued: readonly Continued[], io: CommandIo): void {
 /** One below the other. */
 function plotOf(continued: readonly Continued[]): string {
   const panels = continued.map(({ forecast, past }, i) => {
-    const { seriesId, interval, originMs, timesMs, levels, quantiles } = forecast;
-    const step = parseInterval(interval);
-    const origin = step.indexOf(originMs, 0);
-    const shiftMs = originMs - step.timeOf(origin, 0);
-    const timed = past.map((value, at) => ({
-      timeMs: step.timeOf(origin - past.length + 1 + at, shiftMs),
-      value,
-    }));
+    const { seriesId, timesMs, levels, quantiles } = forecast;
     const content = drawFan({
       title: seriesId,
       note: summaryLines(forecast).join("; "),
-      past: timed,
+      past,
       fan: fanOf(levels, quantiles, timesMs),
     });
     return element("g", { transform: `translate(0 ${i * fanSize.height})` }, content);

@@ -1,5 +1,7 @@
 // Forecasts as CSV, as JSON and as text for people.
 
+import { nearestLevel } from "../../models/scores.ts";
+import type { TimedValue } from "../../plots/fan-chart.ts";
 import { paint } from "../styled-text.ts";
 import { drawChart } from "../terminal-chart.ts";
 import { numberText, printable, timeText } from "../terminal-text.ts";
@@ -9,7 +11,7 @@ import type { SeriesForecast } from "./forecast-series.ts";
 export interface Continued {
   readonly forecast: SeriesForecast;
   /** Oldest first, NaN in a gap. */
-  readonly past: readonly number[];
+  readonly past: readonly TimedValue[];
   /** False where the rows of the file carry no time. */
   readonly hasTimes: boolean;
 }
@@ -67,12 +69,16 @@ export function textLines({ forecast, past, hasTimes }: Continued, style: TextSt
   const ahead = Math.min(timesMs.length, Math.floor(style.columns * (1 - pastShare)));
   const outlook = outlookOf(forecast);
   const [next] = outlook;
-  const chart = drawChart(past, outlook, {
-    rows: chartRows,
-    columns: Math.max(1, style.columns - ahead - 1),
-    ahead,
-    isColoured: style.isColoured,
-  });
+  const chart = drawChart(
+    past.map(({ value }) => value),
+    outlook,
+    {
+      rows: chartRows,
+      columns: Math.max(1, style.columns - ahead - 1),
+      ahead,
+      isColoured: style.isColoured,
+    },
+  );
   const when = hasTimes ? timeText(timesMs[0] ?? 0) : "next step";
   return [
     printable(seriesId),
@@ -101,15 +107,10 @@ export function summaryLines({
 }
 
 function outlookOf({ levels, quantiles, timesMs }: SeriesForecast) {
-  const nearest = (wanted: number) =>
-    levels.reduce(
-      (best, level, l) => (Math.abs(level - wanted) < Math.abs((levels[best] as number) - wanted) ? l : best),
-      0,
-    );
-  const [low, median, high] = [nearest(0.1), nearest(0.5), nearest(0.9)].map((l) => quantiles[l] ?? []);
+  const [low, median, high] = [0.1, 0.5, 0.9].map((level) => quantiles[nearestLevel(levels, level)]);
   return timesMs.map((_, h) => ({
-    low: low?.[h] ?? Number.NaN,
-    median: median?.[h] ?? Number.NaN,
-    high: high?.[h] ?? Number.NaN,
+    low: low[h],
+    median: median[h],
+    high: high[h],
   }));
 }

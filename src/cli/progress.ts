@@ -1,6 +1,6 @@
 // A line on the terminal that says how much is done and how long the rest takes. Nothing where nobody looks.
 
-import { systemClock } from "../../runtime/clock.ts";
+import { systemClock } from "../runtime/clock.ts";
 
 const barColumns = 30;
 
